@@ -1,0 +1,64 @@
+"""What can be asked of a job row: thin methods over ``django_gocron.operations``, each with an async twin.
+
+They are looked up by name when called: rows lie below the operations, and know nothing of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from asgiref.sync import sync_to_async
+from django.utils.module_loading import import_string
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from django_gocron.models.run import Run
+
+
+def _operation(name: str) -> Any:
+    return import_string(f"django_gocron.operations.{name}")
+
+
+class JobActions:
+    """Mixed into ``Job``."""
+
+    def run_now(
+        self,
+        *,
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        force: bool = False,
+        by: str = "",
+        idempotency_key: str = "",
+    ) -> Run:
+        """Queue a run by hand and answer its row at once; see ``operations.run_now``."""
+        run: Run = _operation("run_now")(
+            self, args=args, kwargs=kwargs, force=force, by=by, idempotency_key=idempotency_key
+        )
+        return run
+
+    def pause(self, reason: str = "", until: datetime | None = None, by: str = "") -> None:
+        """Stop the job's ticks, for good or until an aware instant; see ``operations.pause``."""
+        _operation("pause")(self, reason=reason, until=until, by=by)
+
+    def resume(self, by: str = "") -> None:
+        """Let the job have ticks again, from now on."""
+        _operation("resume")(self, by=by)
+
+    def skip_next(self, by: str = "") -> datetime:
+        """Leave out the next tick; answer which, aware UTC. Raises ``OperationError`` (``no_next_run``)."""
+        tick: datetime = _operation("skip_next")(self, by=by)
+        return tick
+
+    def next_runs(self, n: int = 5) -> list[datetime]:
+        """The next ``n`` instants at which the job is to run, aware UTC; see ``operations.next_runs``."""
+        instants: list[datetime] = _operation("next_runs")(self, n)
+        return instants
+
+    arun_now = sync_to_async(run_now)
+    apause = sync_to_async(pause)
+    aresume = sync_to_async(resume)
+    askip_next = sync_to_async(skip_next)
+    anext_runs = sync_to_async(next_runs)

@@ -1,0 +1,272 @@
+"""Jobs: what people decide. The engine never writes here."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Self
+
+from django.db import models, router, transaction
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from django_gocron.conf import get_settings
+from django_gocron.models import choices
+from django_gocron.models.actions import JobActions
+from django_gocron.models.changes import definition_changed
+from django_gocron.models.fields import InstantField, ScheduleField, TagsField, TolerantJSONField
+from django_gocron.models.validation import validate_job
+from django_gocron.planning import FirstRun, Misfire
+from django_gocron.schedules import find_zone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+    from zoneinfo import ZoneInfo
+
+FIRST_RUN = {
+    FirstRun.ON_SCHEDULE: _("on schedule"),
+    FirstRun.IMMEDIATELY: _("immediately, once"),
+    FirstRun.AT_STARTS_AT: _("at its start"),
+}
+MISFIRE = {
+    Misfire.RUN_ONCE: _("run once"),
+    Misfire.RUN_ALL: _("run all, up to the cap"),
+    Misfire.SKIP: _("skip them"),
+}
+GAP = {"run_after": _("run right after the gap"), "skip": _("skip it")}
+FOLD = {"first": _("the first time"), "second": _("the second time"), "both": _("both times")}
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    """Every edit bumps ``plan_version`` in its own statement and is followed by a new plan in its transaction."""
+
+    def get_by_natural_key(self, name: str) -> Job:
+        return self.get(name=name)
+
+    def tagged(self, *tags: str, match: str = "any") -> Self:
+        """Jobs with any of the tags, or with ``match="all"`` with all of them."""
+        if match not in {"any", "all"}:
+            raise ValueError(f"match is 'any' or 'all', not {match!r}.")
+        wanted = [Q(tags__contains=f"|{tag.strip().lower()}|") for tag in tags]
+        condition = Q(pk__in=[]) if match == "any" else Q()
+        for one in wanted:
+            condition = condition | one if match == "any" else condition & one
+        return self.filter(condition)
+
+    def update(self, **changes: Any) -> int:
+        with transaction.atomic(using=self._write_alias):
+            count = super().update(**changes, plan_version=F("plan_version") + 1)
+            self._announce()
+        return count
+
+    update.alters_data = True  # type: ignore[attr-defined]
+
+    def bulk_create(self, objs: Iterable[Job], *args: Any, **kwargs: Any) -> list[Job]:
+        with transaction.atomic(using=self._write_alias):
+            created = super().bulk_create(objs, *args, **kwargs)
+            self._announce()
+        return created
+
+    @property
+    def _write_alias(self) -> str:
+        return self._db or router.db_for_write(self.model, **self._hints)
+
+    def _announce(self) -> None:
+        definition_changed.send(sender=self.model, using=self._write_alias, job_ids=None)
+
+
+class Job(JobActions, models.Model):
+    """A task, its arguments, its schedule and its policies."""
+
+    key = models.CharField(
+        _("key"), max_length=255, unique=True, null=True, blank=True, default=None, editable=False
+    )
+    identifier = models.UUIDField(_("identifier"), default=uuid.uuid4, unique=True, editable=False)
+    name = models.CharField(
+        _("name"),
+        max_length=200,
+        unique=True,
+        error_messages={"unique": _("A job named like this already exists.")},
+    )
+    description = models.TextField(_("description"), blank=True, default="")
+    tags = TagsField(
+        _("tags"), blank=True, default=list, help_text=_("Separated by commas. Kept in lower case.")
+    )
+    owner = models.CharField(_("owner"), max_length=200, blank=True, default="")
+
+    task = models.CharField(_("task"), max_length=255)
+    args = TolerantJSONField(_("arguments"), blank=True, default=list)
+    kwargs = TolerantJSONField(_("named arguments"), blank=True, default=dict)
+
+    schedule = ScheduleField(
+        _("schedule"), null=True, blank=True, default=None, help_text=_("Empty: by hand only.")
+    )
+    timezone = models.CharField(
+        _("time zone"), max_length=64, blank=True, default="", help_text=_("Empty: the project's.")
+    )
+    starts_at = InstantField(_("starts at"), null=True, blank=True, default=None)
+    ends_at = InstantField(_("ends at"), null=True, blank=True, default=None)
+    first_run = models.CharField(
+        _("first run"), max_length=20, choices=FIRST_RUN, default=FirstRun.ON_SCHEDULE.value
+    )
+    max_runs = models.PositiveIntegerField(
+        _("maximum of runs"),
+        null=True,
+        blank=True,
+        default=None,
+        help_text=_("The job is finished after as many. Empty: no limit."),
+    )
+    interval_from_completion = models.BooleanField(
+        _("count the interval from completion"),
+        default=False,
+        help_text=_("The next run comes an interval after the end of the last."),
+    )
+    jitter = models.DurationField(
+        _("jitter"),
+        blank=True,
+        default=timedelta(0),
+        help_text=_("Each run starts up to as much later, always by the same for the same tick."),
+    )
+    gap = models.CharField(_("a time the clock skips"), max_length=10, choices=GAP, default="run_after")
+    fold = models.CharField(_("a time the clock repeats"), max_length=10, choices=FOLD, default="first")
+    enabled = models.BooleanField(_("enabled"), default=True)
+
+    paused_at = InstantField(_("paused at"), null=True, blank=True, default=None, editable=False)
+    paused_until = InstantField(_("paused until"), null=True, blank=True, default=None, editable=False)
+    paused_by = models.CharField(_("paused by"), max_length=200, blank=True, default="", editable=False)
+    pause_reason = models.CharField(
+        _("reason for the pause"), max_length=200, blank=True, default="", editable=False
+    )
+    skip_until = InstantField(_("skip until"), null=True, blank=True, default=None, editable=False)
+
+    coordination = models.CharField(
+        _("coordination"),
+        max_length=20,
+        choices=choices.Coordination,
+        default=choices.Coordination.LOCKED,
+    )
+    locker = models.CharField(_("locker"), max_length=100, blank=True, default="")
+    on_lock_error = models.CharField(
+        _("when the locker fails"),
+        max_length=10,
+        choices=choices.OnLockError,
+        default=choices.OnLockError.SKIP,
+    )
+    overlap = models.CharField(
+        _("when the previous run is still live"),
+        max_length=20,
+        choices=choices.Overlap,
+        default=choices.Overlap.SKIP,
+    )
+    max_queued = models.PositiveIntegerField(_("maximum queued"), default=1)
+    misfire = models.CharField(
+        _("missed runs"), max_length=10, choices=MISFIRE, default=Misfire.RUN_ONCE.value
+    )
+    misfire_grace = models.DurationField(_("grace"), default=timedelta(seconds=60))
+    catchup_window = models.DurationField(_("catch-up window"), null=True, blank=True, default=None)
+    max_catchup = models.PositiveIntegerField(_("maximum caught up"), default=100)
+    starting_deadline = models.DurationField(_("starting deadline"), null=True, blank=True, default=None)
+
+    executor = models.CharField(_("executor"), max_length=100, default="threads")
+    executor_options = TolerantJSONField(_("executor options"), blank=True, default=dict)
+    label = models.CharField(
+        _("label"),
+        max_length=100,
+        blank=True,
+        default="",
+        help_text=_("Run only by schedulers started with --label of this name. Empty: by any."),
+    )
+    priority = models.IntegerField(_("priority"), default=0, help_text=_("Higher starts first."))
+    group = models.CharField(_("group"), max_length=100, blank=True, default="")
+    group_limit = models.PositiveIntegerField(_("group limit"), null=True, blank=True, default=None)
+
+    timeout = models.DurationField(_("timeout"), null=True, blank=True, default=None)
+    retries = models.PositiveIntegerField(_("retries"), default=0)
+    retry_delay = models.DurationField(_("retry delay"), default=timedelta(seconds=60))
+    retry_backoff = models.FloatField(_("retry backoff"), default=2.0)
+    retry_max_delay = models.DurationField(_("longest retry delay"), default=timedelta(hours=1))
+    retry_jitter = models.FloatField(_("retry jitter"), default=0.1)
+    on_lost = models.CharField(
+        _("when its instance dies"), max_length=10, choices=choices.OnLost, default=choices.OnLost.FAIL
+    )
+    max_crashes = models.PositiveIntegerField(_("maximum of crashes in a row"), default=3)
+
+    keep_days = models.PositiveIntegerField(
+        _("keep days"), null=True, blank=True, default=None, help_text=_("Empty: the settings'.")
+    )
+    keep_runs = models.PositiveIntegerField(
+        _("keep runs"), null=True, blank=True, default=None, help_text=_("Empty: the settings'.")
+    )
+
+    declared = TolerantJSONField(
+        _("declared"), null=True, blank=True, default=None, editable=False
+    )
+    plan_version = models.BigIntegerField(_("plan version"), default=1, editable=False)
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("job")
+        verbose_name_plural = _("jobs")
+        ordering = ["name"]
+        permissions = [
+            ("run_job", _("Can run a job now")),
+            ("pause_job", _("Can pause and resume a job")),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(starts_at__isnull=True) | Q(ends_at__isnull=True) | Q(ends_at__gt=F("starts_at")),
+                name="gocron_job_ends_after_start",
+                violation_error_code="end_not_after_start",
+                violation_error_message=_("The end must be after the start."),
+            ),
+            models.CheckConstraint(
+                condition=Q(max_runs__isnull=True) | Q(max_runs__gte=1), name="gocron_job_max_runs_positive"
+            ),
+            models.CheckConstraint(condition=Q(jitter__gte=timedelta(0)), name="gocron_job_jitter_not_negative"),
+            models.CheckConstraint(condition=~Q(name=""), name="gocron_job_name_not_empty"),
+            models.CheckConstraint(condition=~Q(task=""), name="gocron_job_task_not_empty"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def natural_key(self) -> tuple[str]:
+        return (self.name,)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone its schedule is read in. Raises ``ScheduleError`` (``timezone_unknown``)."""
+        return find_zone(self.timezone or get_settings().time_zone)
+
+    def is_paused_at(self, moment: datetime) -> bool:
+        """Whether an operator's pause holds at an aware instant; one with an end is over by itself."""
+        return self.paused_at is not None and (self.paused_until is None or moment < self.paused_until)
+
+    def clean(self) -> None:
+        super().clean()
+        validate_job(self)
+
+    def save(self, **kwargs: Any) -> None:  # type: ignore[override]
+        """Also plans the job anew, in the same transaction."""
+        using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
+        with transaction.atomic(using=using):
+            if not self._state.adding:
+                self._bump(using, kwargs)
+            super().save(**kwargs)
+            definition_changed.send(sender=type(self), using=using, job_ids=[self.pk])
+        if not isinstance(self.plan_version, int):
+            del self.plan_version
+
+    save.alters_data = True  # type: ignore[attr-defined]
+
+    def _bump(self, using: str, kwargs: dict[str, Any]) -> None:
+        """Take the state row first, as the engine does (by a write, which SQLite wants first), and count the edit in
+        the edit's own statement."""
+        from django_gocron.models.state import JobState
+
+        JobState.objects.using(using).filter(pk=self.pk).update(version=F("version"))
+        self.plan_version = F("plan_version") + 1  # type: ignore[assignment]
+        if kwargs.get("update_fields") is not None:
+            kwargs["update_fields"] = {*kwargs["update_fields"], "plan_version"}

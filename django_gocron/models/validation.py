@@ -1,0 +1,133 @@
+"""What ``Job.full_clean()`` refuses, each on the field it belongs to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+from django_gocron import registry
+from django_gocron.exceptions import ArgumentsError, ScheduleError, UnknownTaskError
+from django_gocron.models.fields import Unreadable
+from django_gocron.planning import BATCH, FirstRun
+from django_gocron.schedules import Every, EveryRandom, Schedule
+
+if TYPE_CHECKING:
+    from django_gocron.models.job import Job
+
+AVAILABLE: dict[str, tuple[Any, ...]] = {
+    "coordination": ("locked",),
+    "locker": ("",),
+    "on_lock_error": ("skip",),
+    "overlap": ("skip", "allow"),
+    "max_queued": (1,),
+    "executor": ("threads",),
+    "executor_options": ({},),
+    "group": ("",),
+    "group_limit": (None,),
+    "timeout": (None,),
+    "retries": (0,),
+    "retry_delay": (timedelta(seconds=60),),
+    "retry_backoff": (2.0,),
+    "retry_max_delay": (timedelta(hours=1),),
+    "retry_jitter": (0.1,),
+    "on_lost": ("fail",),
+    "max_crashes": (3,),
+}
+"""Fields whose other values this release cannot honour, and so refuses."""
+
+
+class _Faults:
+    """Faults by field, in the order they are found."""
+
+    def __init__(self) -> None:
+        self.by_field: dict[str, list[ValidationError]] = defaultdict(list)
+
+    def add(self, field: str, message: str, code: str) -> None:
+        self.by_field[field].append(ValidationError(message, code=code))
+
+
+def validate_job(job: Job) -> None:
+    """Raise ``ValidationError`` with every fault of the job, by field."""
+    faults = _Faults()
+    for check in (_check_task, _check_zone, _check_window, _check_schedule_options, _check_durations, _check_available):
+        check(job, faults)
+    if faults.by_field:
+        raise ValidationError(dict(faults.by_field))
+
+
+def _check_task(job: Job, faults: _Faults) -> None:
+    for field, kind, what in (("args", list, _("a JSON list")), ("kwargs", dict, _("a JSON object"))):
+        if not isinstance(getattr(job, field), kind) and not isinstance(getattr(job, field), Unreadable):
+            faults.add(field, _("Enter %(what)s.") % {"what": what}, "arguments_not_json")
+    if faults.by_field or not job.task or isinstance(job.args, Unreadable) or isinstance(job.kwargs, Unreadable):
+        return
+    try:
+        registry.get_task(job.task).check_arguments(job.args, job.kwargs)
+    except UnknownTaskError as error:
+        faults.add("task", error.message, error.code)
+    except ArgumentsError as error:
+        faults.add(error.field or "kwargs", error.message, error.code)
+
+
+def _check_zone(job: Job, faults: _Faults) -> None:
+    try:
+        job.zone  # noqa: B018
+    except ScheduleError as error:
+        faults.add("timezone", error.message, error.code)
+
+
+def _check_window(job: Job, faults: _Faults) -> None:
+    if job.starts_at and job.ends_at and job.ends_at <= job.starts_at:
+        faults.add("ends_at", _("The end must be after the start."), "end_not_after_start")
+    if job.max_runs == 0:
+        faults.add("max_runs", _("Enter 1 or more, or leave it empty for no limit."), "zero_max_runs")
+
+
+def _check_schedule_options(job: Job, faults: _Faults) -> None:
+    if job.interval_from_completion and not isinstance(job.schedule, Every | EveryRandom):
+        message = _("Only an interval can count from completion. Choose *Every*, or switch this off.")
+        faults.add("interval_from_completion", message, "not_an_interval")
+    if job.first_run == FirstRun.AT_STARTS_AT and not job.starts_at:
+        faults.add("first_run", _("Enter when the job starts, or choose another first run."), "no_starts_at")
+    if job.first_run != FirstRun.ON_SCHEDULE and job.schedule is None:
+        faults.add("first_run", _("A job without a schedule runs by hand only."), "no_schedule")
+    if isinstance(job.schedule, Schedule) and job.ends_at and not _ever_fires(job):
+        faults.add("ends_at", _("The schedule has no run before the end."), "never_fires")
+
+
+def _ever_fires(job: Job) -> bool:
+    """Whether a job that starts at a known instant has a tick in its window."""
+    if not job.starts_at:
+        return True
+    try:
+        from django_gocron.models.definitions import read_definition
+        from django_gocron.planning import first_tick
+
+        return first_tick(read_definition(job), anchor=job.starts_at, now=job.starts_at) is not None
+    except ScheduleError:
+        return True
+
+
+def _check_durations(job: Job, faults: _Faults) -> None:
+    zero = timedelta(0)
+    for field in ("jitter", "misfire_grace"):
+        if getattr(job, field) < zero:
+            faults.add(field, _("A duration cannot be negative."), "negative_duration")
+    for field in ("catchup_window", "starting_deadline", "timeout"):
+        value = getattr(job, field)
+        if value is not None and value <= zero:
+            faults.add(field, _("Enter a duration above zero, or leave it empty."), "duration_not_positive")
+    if not 1 <= job.max_catchup <= BATCH:
+        faults.add("max_catchup", _("Enter a number from 1 to %(most)d.") % {"most": BATCH}, "cap_out_of_range")
+
+
+def _check_available(job: Job, faults: _Faults) -> None:
+    for field, values in AVAILABLE.items():
+        if getattr(job, field) not in values:
+            allowed = ", ".join(repr(value) for value in values)
+            message = _("Not available in this release. Allowed: %(allowed)s.") % {"allowed": allowed}
+            faults.add(field, message, "not_available")
