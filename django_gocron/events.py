@@ -1,0 +1,198 @@
+"""The catalogue of facts, and the one place that hands them out.
+
+No Django. Every event is frozen, in the past tense, and says when it was so (``at``, aware UTC). Logs, Django signals
+and whatever else wants to know are receivers: they are called in the thread that publishes, must be quick, and one
+that raises is logged and disturbs nobody.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from uuid import UUID
+
+logger = logging.getLogger("django_gocron")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """The root of the catalogue."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerStarted(Event):
+    instance: UUID
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerStopping(Event):
+    """No more is claimed; ``active`` runs are waited for, up to ``timeout``."""
+
+    name: str
+    active: int
+    timeout: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerStopped(Event):
+    """``abandoned`` runs were still executing when the time was over, and are recorded as lost."""
+
+    name: str
+    abandoned: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEvent(Event):
+    """Something happened to a run."""
+
+    run_id: int
+    job_id: int
+    job_name: str
+    task: str
+    scheduled_for: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(RunEvent):
+    """User code is about to begin, ``lag`` after the instant it was due."""
+
+    lag: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSucceeded(RunEvent):
+    took: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFailed(RunEvent):
+    took: timedelta
+    reason: str
+    error_type: str
+    error_message: str
+    traceback: str
+    failures_in_row: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSkipped(RunEvent):
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLost(RunEvent):
+    """Its instance died or stopped while it ran; it may have finished."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultRefused(RunEvent):
+    """The result of a run came after the run had been declared lost or cancelled, and changed nothing."""
+
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEvent(Event):
+    """Something happened to a job."""
+
+    job_id: int
+    job_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TicksMissed(JobEvent):
+    reason: str
+    count: int
+    first: datetime
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TicksCoalesced(JobEvent):
+    count: int
+    first: datetime
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobBroken(JobEvent):
+    """The job cannot be planned or run; the others go on."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFinished(JobEvent):
+    """No further tick will come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseLost(Event):
+    """This instance was declared dead by another; what it had not begun is theirs."""
+
+    instance: UUID
+    running: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceReaped(Event):
+    """An instance whose lease had expired was declared dead."""
+
+    instance: UUID
+    name: str
+    requeued: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseLost(Event):
+    where: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseRecovered(Event):
+    where: str
+    after: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockJumped(Event):
+    """The database's clock moved against ours by ``by``."""
+
+    by: timedelta
+
+
+_receivers: list[Callable[[Event], None]] = []
+
+
+def subscribe(receiver: Callable[[Event], None]) -> None:
+    """Hand every event to ``receiver`` from now on; a second time has no effect."""
+    if receiver not in _receivers:
+        _receivers.append(receiver)
+
+
+def unsubscribe(receiver: Callable[[Event], None]) -> None:
+    """Stop handing events to ``receiver``."""
+    if receiver in _receivers:
+        _receivers.remove(receiver)
+
+
+def publish(event: Event) -> None:
+    """Hand ``event`` to every receiver, whatever some of them do."""
+    for receiver in tuple(_receivers):
+        try:
+            receiver(event)
+        except Exception:
+            logger.exception("A receiver of events failed on %s.", type(event).__name__)

@@ -1,0 +1,5 @@
+"""For projects that test their jobs."""
+
+from django_gocron.testing.clock import FakeClock
+
+__all__ = ["FakeClock"]
