@@ -1,0 +1,48 @@
+"""How much an instance claims: what it can start in the time it claims ahead, going by how long runs take of late.
+
+Quick runs: a deep buffer. Slow ones: none, so that another instance, or the queue, has them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django_gocron.engine.memory import IN_A_SLOT, State
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from django_gocron.engine.memory import Memory
+
+DEEPEST = 500
+"""Runs held beyond the free slots, at most."""
+
+WEIGHT = 0.1
+"""Of the latest run in the moving average."""
+
+FIRST_GUESS = 0.01
+"""Seconds a run takes before any has been seen."""
+
+
+class Capacity:
+    """``note`` is called from executor threads, the rest from the loop's."""
+
+    def __init__(self, memory: Memory, *, slots: int, ahead: timedelta) -> None:
+        self._memory = memory
+        self._slots = slots
+        self._ahead = ahead.total_seconds()
+        self._average = FIRST_GUESS
+
+    def note(self, took: timedelta) -> None:
+        self._average += WEIGHT * (max(took.total_seconds(), 0.0001) - self._average)
+
+    @property
+    def free_slots(self) -> int:
+        """Workers that neither execute nor are promised to a run that is held."""
+        return self._slots - self._memory.count(*IN_A_SLOT, State.HELD)
+
+    @property
+    def room(self) -> int:
+        """Runs that may be claimed ahead now."""
+        buffer = min(DEEPEST, int(self._slots * self._ahead / self._average))
+        return max(0, self.free_slots + buffer)

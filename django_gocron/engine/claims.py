@@ -1,0 +1,268 @@
+"""Claims: taking ticks for this instance, a little ahead of their instants.
+
+One transaction per batch. It locks the due state rows (passing over those another instance has locked), plans each
+job, advances its state and inserts its runs as ``claimed`` by this instance; then it takes queued runs into free
+slots. The unique key of a run is the last word: a tick that has a row gets no second one. The rows that are really
+ours are read back by the claim's own id, and only those are held in memory.
+
+A job that cannot be planned is taken out of the schedule with its reason; the others go on.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from django.db import connections
+from django.db.models import Exists, OuterRef, Q
+
+from django_gocron import events, registry
+from django_gocron.engine.database import unit
+from django_gocron.engine.lease import lease_is_valid
+from django_gocron.engine.memory import Entry
+from django_gocron.engine.replanning import PLANNED, break_state, save_states
+from django_gocron.exceptions import GocronError
+from django_gocron.models import Job, JobState, Run
+from django_gocron.models.choices import Origin, Overlap, Status
+from django_gocron.models.definitions import read_definition
+from django_gocron.planning import Progress, plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from django_gocron.engine.clock import Clock
+    from django_gocron.engine.lease import Lease
+    from django_gocron.planning import Plan
+
+BATCH = 500
+"""Jobs claimed in one transaction, at most."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What a claim is about to write."""
+
+    claim_id: uuid.UUID
+    states: list[JobState] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    jobs: dict[int, Job] = field(default_factory=dict)
+    missed: dict[tuple[int, datetime], tuple[datetime, datetime, int]] = field(default_factory=dict)
+    facts: list[events.Event] = field(default_factory=list)
+
+
+class Claims:
+    """Takes ticks and queued runs. Called from the loop's thread only."""
+
+    def __init__(self, using: str, clock: Clock, lease: Lease, *, ahead: timedelta) -> None:
+        self._using = using
+        self._clock = clock
+        self._lease = lease
+        self._ahead = ahead
+
+    def claim(self, *, room: int) -> list[Entry]:
+        """Claim the ticks due within the next ``ahead``, of at most ``room`` jobs; answer the runs that are ours.
+
+        Raises ``DatabaseError`` when the database is away.
+        """
+        if room <= 0 or not self._lease.is_trusted:
+            return []
+        draft = unit(self._using, lambda: self._claim_due(min(room, BATCH)))
+        for fact in draft.facts:
+            events.publish(fact)
+        return self._read_back(draft) if draft.runs else []
+
+    def claim_queued(self, *, slots: int) -> list[Entry]:
+        """Claim runs that wait in the queue, at most as many as there are free ``slots``; the oldest of each job."""
+        if slots <= 0 or not self._lease.is_trusted:
+            return []
+        return unit(self._using, lambda: self._take_queued(slots))
+
+    def is_anything_due(self) -> bool:
+        """Whether a claim would find a tick. Costs less than a claim that finds none."""
+        next_due = self.next_due_at()
+        return next_due is not None and next_due <= self._clock.now() + self._ahead
+
+    def is_anything_queued(self) -> bool:
+        """Whether a run waits in the queue whose time has come."""
+        waiting = Run.objects.using(self._using).filter(status=Status.QUEUED, available_at__lte=self._clock.now())
+        return waiting.exists()
+
+    def next_due_at(self) -> datetime | None:
+        """When the next tick that this instance could claim is due."""
+        mine = JobState.objects.using(self._using).filter(next_run_at__isnull=False, job__in=self._my_jobs())
+        return mine.order_by("next_run_at").values_list("next_run_at", flat=True).first()
+
+    def _claim_due(self, limit: int) -> _Draft:
+        now = self._clock.now()
+        draft = _Draft(claim_id=uuid.uuid4())
+        states = self._lock_due(now + self._ahead, limit)
+        draft.jobs = Job.objects.using(self._using).in_bulk([state.pk for state in states])
+        open_runs = self._count_open(draft.jobs)
+        for state in states:
+            self._plan(draft, state, open_runs[state.pk], now)
+        if draft.states:
+            save_states(self._using, draft.states, PLANNED)
+            Run.objects.using(self._using).bulk_create(draft.runs, ignore_conflicts=True)
+        return draft
+
+    def _lock_due(self, horizon: datetime, limit: int) -> list[JobState]:
+        """Lock by a statement that reads the index only (MariaDB would else lock every due row), then read."""
+        skip_locked = connections[self._using].features.has_select_for_update_skip_locked
+        due = (
+            JobState.objects.using(self._using)
+            .select_for_update(skip_locked=skip_locked)
+            .filter(lease_is_valid(self._lease.instance_id), next_run_at__lte=horizon, job__in=self._my_jobs())
+            .order_by("next_run_at")
+        )
+        ids = list(due.values_list("pk", flat=True)[:limit])
+        return list(JobState.objects.using(self._using).filter(pk__in=ids).order_by("next_run_at"))
+
+    def _my_jobs(self) -> object:
+        """Jobs whose task this process has registered, and whose label it serves."""
+        known = [task.name for task in registry.tasks()]
+        return Job.objects.filter(task__in=known, label__in=("", *self._lease.labels)).values("pk")
+
+    def _count_open(self, jobs: dict[int, Job]) -> Counter[int]:
+        """First attempts that are claimed or queued, of the jobs that have a limit of runs."""
+        limited = [pk for pk, job in jobs.items() if job.max_runs is not None]
+        if not limited:
+            return Counter()
+        waiting = Run.objects.using(self._using).filter(
+            job__in=limited, attempt=1, status__in=(Status.CLAIMED, Status.QUEUED)
+        )
+        return Counter(waiting.values_list("job_id", flat=True))
+
+    def _plan(self, draft: _Draft, state: JobState, open_runs: int, now: datetime) -> None:
+        job = draft.jobs[state.pk]
+        draft.states.append(state)
+        state.version += 1
+        try:
+            definition = read_definition(job)
+            budget = None if job.max_runs is None else max(0, job.max_runs - state.run_count - open_runs)
+            assert state.anchor_at is not None
+            assert state.next_tick_at is not None
+            progress = Progress(anchor_at=state.anchor_at, next_tick_at=state.next_tick_at, budget=budget)
+            planned = plan(definition, progress, now=now, horizon=now + self._ahead)
+        except GocronError as error:
+            draft.facts.append(break_state(state, job, error, now))
+            return
+        self._record(draft, job, planned, now)
+        self._advance(draft, job, state, planned, now, exhausted=budget is not None and len(planned.ticks) >= budget)
+
+    def _record(self, draft: _Draft, job: Job, planned: Plan, now: datetime) -> None:
+        for row in planned.passed:
+            run = new_run(job, status=row.status, reason=row.reason, scheduled_for=row.first)
+            run.count, run.window_end, run.finished_at = row.count, row.last, now
+            draft.runs.append(run)
+            fact = {"at": now, "job_id": job.pk, "job_name": job.name, "count": row.count}
+            if row.status == Status.COALESCED:
+                draft.missed[job.pk, planned.ticks[-1].scheduled_for] = (row.first, row.last, row.count)
+                draft.facts.append(events.TicksCoalesced(first=row.first, last=row.last, **fact))
+            else:
+                draft.facts.append(events.TicksMissed(reason=row.reason, first=row.first, last=row.last, **fact))
+        for tick in planned.ticks:
+            run = new_run(job, status=Status.CLAIMED, scheduled_for=tick.scheduled_for, available_at=tick.due_at)
+            run.instance_id, run.claim_id, run.claimed_at = self._lease.instance_id, draft.claim_id, now
+            draft.runs.append(run)
+
+    def _advance(
+        self, draft: _Draft, job: Job, state: JobState, planned: Plan, now: datetime, *, exhausted: bool
+    ) -> None:
+        state.planned_through = max(filter(None, (state.planned_through, planned.settled_through)), default=None)
+        state.next_tick_at = planned.next_tick_at
+        state.next_run_at = None if exhausted else planned.next_due_at
+        if planned.next_tick_at is None and not job.interval_from_completion:
+            state.finished_at = now
+            draft.facts.append(events.JobFinished(at=now, job_id=job.pk, job_name=job.name))
+
+    def _read_back(self, draft: _Draft) -> list[Entry]:
+        mine = Run.objects.using(self._using).filter(
+            instance=self._lease.instance_id, claim_id=draft.claim_id, status=Status.CLAIMED
+        )
+        return [
+            make_entry(run, draft.jobs[run.job_id], missed=draft.missed.get((run.job_id, run.scheduled_for)))
+            for run in mine
+            if run.job_id in draft.jobs
+        ]
+
+    def _take_queued(self, slots: int) -> list[Entry]:
+        claim_id, now = uuid.uuid4(), self._clock.now()
+        ids = self._lock_queued(slots, now)
+        if not ids:
+            return []
+        Run.objects.using(self._using).filter(pk__in=ids, status=Status.QUEUED).update(
+            status=Status.CLAIMED,
+            instance=self._lease.instance_id,
+            claim_id=claim_id,
+            claimed_at=now,
+        )
+        runs = Run.objects.using(self._using).select_related("job").filter(pk__in=ids, claim_id=claim_id)
+        return [make_entry(run, run.job) for run in runs]
+
+    def _lock_queued(self, slots: int, now: datetime) -> list[int]:
+        skip_locked = connections[self._using].features.has_select_for_update_skip_locked
+        busy = Run.objects.filter(held_lock=OuterRef("lock_key"))
+        waiting = (
+            Run.objects.using(self._using)
+            .select_for_update(skip_locked=skip_locked)
+            .filter(lease_is_valid(self._lease.instance_id), Q(lock_key="") | ~Exists(busy))
+            .filter(status=Status.QUEUED, available_at__lte=now, job__in=self._my_jobs())
+            .order_by("-priority", "available_at", "pk")
+        )
+        chosen: dict[str, int] = {}
+        for pk, lock_key in waiting.values_list("pk", "lock_key")[: slots * 4]:
+            chosen.setdefault(lock_key or f"run {pk}", pk)
+        return list(chosen.values())[:slots]
+
+
+def lock_key(job: Job) -> str:
+    """What two runs of a job that may not overlap have in common, or "" where they may."""
+    return "" if job.overlap == Overlap.ALLOW else str(job.pk)
+
+
+def new_run(job: Job, *, status: str, scheduled_for: datetime, reason: str = "", **values: object) -> Run:
+    """A row for the ledger, with what it takes over from its job."""
+    return Run(
+        job=job,
+        job_key=job.key or "",
+        job_name=job.name,
+        task=job.task,
+        args=job.args,
+        kwargs=job.kwargs,
+        status=status,
+        reason=reason,
+        scheduled_for=scheduled_for,
+        lock_key=lock_key(job),
+        label=job.label,
+        priority=job.priority,
+        **values,
+    )
+
+
+def make_entry(run: Run, job: Job, missed: tuple[datetime, datetime, int] | None = None) -> Entry:
+    """What this instance holds of a run it has claimed."""
+    assert run.claim_id is not None
+    return Entry(
+        run_id=run.pk,
+        job_id=job.pk,
+        job_name=run.job_name,
+        task=run.task,
+        args=run.args,
+        kwargs=run.kwargs,
+        origin=run.origin,
+        scheduled_for=run.scheduled_for,
+        due_at=run.available_at or run.scheduled_for,
+        attempt=run.attempt,
+        priority=run.priority,
+        lock_key=run.lock_key,
+        instance_id=run.instance_id,
+        claim_id=run.claim_id,
+        starting_deadline=job.starting_deadline if run.origin == Origin.SCHEDULE else None,
+        max_runs=job.max_runs,
+        missed=missed,
+    )
+

@@ -1,0 +1,179 @@
+"""How the engine talks to the database: units of work, retries, and the database's clock.
+
+A unit is one short transaction that can be repeated: everything it writes is conditional, so running it again after
+an error of unknown outcome is right. No user code and no network call happens inside.
+
+PostgreSQL: each unit limits how long it may wait for a lock or sit idle, so that a frozen process holds nothing.
+MySQL, MariaDB: the like, set once for each connection that an engine thread opens. SQLite: a unit begins with a
+write, which takes the write lock at once whatever the project's transaction mode, and units are spaced, since
+SQLite's lock is not fair.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.db import InterfaceError, OperationalError, connections, router, transaction
+from django.db.backends.signals import connection_created
+from django.db.models import Expression
+
+from django_gocron.conf import get_settings
+from django_gocron.engine import clock
+from django_gocron.models import Job, JobState
+from django_gocron.models.fields import InstantField
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from django.db.backends.base.base import BaseDatabaseWrapper
+
+T = TypeVar("T")
+
+logger = logging.getLogger("django_gocron")
+
+ATTEMPTS = 5
+"""How often a unit is tried before its error is the caller's."""
+
+SQLITE_PAUSE = 0.005
+"""Seconds between two units on SQLite; with less, other processes starve."""
+
+
+def database() -> str:
+    """The alias the engine works on."""
+    return get_settings().database or router.db_for_write(Job)
+
+
+class DatabaseNow(Expression):
+    """The database's clock in SQL, plus a duration: moving within a transaction, in UTC whatever the session says."""
+
+    def __init__(self, plus: timedelta = timedelta(0)) -> None:
+        super().__init__(output_field=InstantField())
+        self._plus = plus
+
+    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, list[Any]]:
+        return "(clock_timestamp() + %s::interval)", [self._plus]
+
+    def as_mysql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, list[Any]]:
+        return "(UTC_TIMESTAMP(6) + INTERVAL %s MICROSECOND)", [self._plus // timedelta(microseconds=1)]
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, list[Any]]:
+        moment = clock.host_now() + self._plus
+        return "%s", [self.output_field.get_db_prep_value(moment, connection)]
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        raise NotImplementedError(f"No clock is known for {connection.vendor}.")
+
+
+def database_now(using: str) -> datetime:
+    """The database's instant, aware UTC; on SQLite the host's."""
+    connection = connections[using]
+    match connection.vendor:
+        case "postgresql":
+            return _read(connection, "SELECT clock_timestamp() AT TIME ZONE 'UTC'")
+        case "mysql":
+            return _read(connection, "SELECT UTC_TIMESTAMP(6)")
+        case _:
+            return clock.host_now()
+
+
+def _read(connection: BaseDatabaseWrapper, sql: str) -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        value: datetime = cursor.fetchone()[0]
+    return value.replace(tzinfo=UTC)
+
+
+def unit(using: str, work: Callable[[], T]) -> T:
+    """Run ``work`` as one transaction and answer what it answers; repeat it when the database asks for that.
+
+    Inside a transaction of the caller's, ``work`` simply joins it. Raises the last ``DatabaseError`` when the
+    database stays away, stays locked, or refuses for good.
+    """
+    if connections[using].in_atomic_block:
+        return work()
+    return repeat(using, lambda: _transaction(using, work))
+
+
+def repeat(using: str, work: Callable[[], T]) -> T:
+    """Run ``work``, which must be repeatable, again after a lost connection, a deadlock or a lock not obtained."""
+    for attempt in range(1, ATTEMPTS):
+        try:
+            return _paced(using, work)
+        except (OperationalError, InterfaceError) as error:
+            if connections[using].in_atomic_block:
+                raise
+            logger.debug("Attempt %d of a unit of work failed: %s", attempt, error)
+            connections[using].close_if_unusable_or_obsolete()
+            clock.pause(0.005 * 2**attempt)
+    return _paced(using, work)
+
+
+def _transaction(using: str, work: Callable[[], T]) -> T:
+    with transaction.atomic(using=using):
+        _begin(connections[using])
+        return work()
+
+
+def _begin(connection: BaseDatabaseWrapper) -> None:
+    if connection.vendor == "sqlite":
+        JobState.objects.using(connection.alias).filter(pk=-1).update(version=0)
+    elif connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT set_config('lock_timeout', '1s', true),"
+                " set_config('idle_in_transaction_session_timeout', '3s', true)"
+            )
+
+
+_pace = threading.Lock()
+_last_write = [0.0]
+
+
+def _paced(using: str, work: Callable[[], T]) -> T:
+    """On SQLite, one unit of this process at a time, and a pause between two."""
+    if connections[using].vendor != "sqlite" or connections[using].in_atomic_block:
+        return work()
+    with _pace:
+        clock.pause(_last_write[0] + SQLITE_PAUSE - clock.boottime())
+        try:
+            return work()
+        finally:
+            _last_write[0] = clock.boottime()
+
+
+_engine_threads: set[int] = set()
+
+
+@contextmanager
+def engine_thread(using: str) -> Iterator[None]:
+    """Mark the current thread as the engine's for as long as it lives, and close its connections when it ends."""
+    _engine_threads.add(threading.get_ident())
+    connections[using].close()
+    try:
+        yield
+    finally:
+        _engine_threads.discard(threading.get_ident())
+        connections.close_all()
+
+
+def _limit_waits(sender: Any, connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+    """MySQL and MariaDB have no such limits for one transaction: set them on the engine's own connections."""
+    if connection.vendor != "mysql" or threading.get_ident() not in _engine_threads:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SET SESSION innodb_lock_wait_timeout = 1")
+        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        if connection.mysql_is_mariadb:  # type: ignore[attr-defined]
+            cursor.execute("SET SESSION idle_write_transaction_timeout = 3")
+
+
+connection_created.connect(_limit_waits, dispatch_uid="gocron_limit_waits")
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether an error says that the database cannot be reached or used now, and later may."""
+    return isinstance(error, OperationalError | InterfaceError)

@@ -1,0 +1,100 @@
+"""The heartbeat: renews the lease and looks at the database's clock, on a thread and a connection of its own."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from django_gocron import events
+from django_gocron.engine.clock import Reading
+from django_gocron.engine.database import database_now
+from django_gocron.engine.memory import State
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from django_gocron.engine.clock import Clock, SystemClock
+    from django_gocron.engine.lease import Lease
+    from django_gocron.engine.memory import Memory
+
+READINGS = 5
+"""Of the database's clock at each look; the one with the shortest round trip counts."""
+
+CALM = 5.0
+"""Seconds beyond one heartbeat for which renewals must have succeeded without a gap before this instance reaps."""
+
+
+class Heartbeat:
+    """Called from the heartbeat's thread; ``may_reap`` from the loop's."""
+
+    def __init__(self, using: str, clock: Clock, lease: Lease, memory: Memory, *, every: timedelta) -> None:
+        self._using = using
+        self._clock = clock
+        self._lease = lease
+        self._memory = memory
+        self._every = every.total_seconds()
+        self._steady_since: float | None = None
+        self._last_renewal = clock.boottime()
+        self._wake = threading.Event()
+
+    def step(self) -> None:
+        """One beat, then the wait for the next. Raises ``DatabaseError`` when the database is away."""
+        self.beat()
+        self._wake.wait(self._every)
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def beat(self) -> None:
+        offset = measure(self._using, self._clock)
+        if self._lease.renew(clock_offset=offset):
+            self._note_renewal()
+        else:
+            self._start_anew()
+
+    @property
+    def may_reap(self) -> bool:
+        """Whether renewals have gone well for long enough to judge others. No I/O."""
+        steady = self._steady_since
+        return steady is not None and self._clock.boottime() - steady > self._every + CALM
+
+    def _note_renewal(self) -> None:
+        now = self._clock.boottime()
+        if self._steady_since is None or now - self._last_renewal > 2 * self._every:
+            self._steady_since = now
+        self._last_renewal = now
+
+    def _start_anew(self) -> None:
+        """Somebody has declared us dead. What has not begun is theirs; what executes is told."""
+        was = self._lease.instance_id
+        self._lease.distrust()
+        running = self._memory.entries(State.HOLD, State.EXECUTING)
+        for entry in running:
+            entry.lease_lost.set()
+        self._memory.forget(self._memory.entries(State.HELD, State.HOLD))
+        events.publish(events.LeaseLost(at=self._clock.now(), instance=was, running=len(running)))
+        self._lease.register()
+        self._steady_since = None
+
+
+def measure(using: str, clock: Clock) -> float:
+    """Compare the database's clock with ours and adopt the difference; answer it in seconds.
+
+    A clock that cannot adopt one (a test's) is left alone.
+    """
+    if not hasattr(clock, "adopt"):
+        return 0.0
+    readings = [_read(using, clock) for _ in range(READINGS)]  # type: ignore[arg-type]
+    best = min(readings, key=lambda reading: reading.round_trip)
+    jumped = clock.adopt(best)
+    if jumped:
+        events.publish(events.ClockJumped(at=clock.now(), by=jumped))
+    return float(clock.offset.total_seconds())  # type: ignore[attr-defined]
+
+
+def _read(using: str, clock: SystemClock) -> Reading:
+    before = clock.local()
+    theirs = database_now(using)
+    after = clock.local()
+    middle = before + (after - before) / 2
+    return Reading(offset=theirs - middle, round_trip=after - before, boottime=clock.boottime())

@@ -1,0 +1,91 @@
+"""The loop: on each pass it sweeps, claims, and looks after what others have left behind."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from django_gocron.engine.capacity import Capacity
+    from django_gocron.engine.claims import Claims
+    from django_gocron.engine.clock import Clock
+    from django_gocron.engine.heartbeat import Heartbeat
+    from django_gocron.engine.memory import Memory
+    from django_gocron.engine.recovery import Recovery
+    from django_gocron.engine.retention import Retention
+    from django_gocron.engine.sweeping import Sweep
+    from django_gocron.engine.wakeup import Wakeup
+
+FULL_PAUSE = 0.02
+"""Seconds to the next pass when there was more to claim than room."""
+
+HOUSEKEEPING = 1.0
+"""Seconds between two looks for instances that are gone."""
+
+
+class Loop:
+    """Called from the loop's thread only."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        memory: Memory,
+        capacity: Capacity,
+        claims: Claims,
+        sweep: Sweep,
+        recovery: Recovery,
+        retention: Retention,
+        heartbeat: Heartbeat,
+        wakeup: Wakeup,
+        ahead: timedelta,
+        poll: timedelta,
+    ) -> None:
+        self._clock = clock
+        self._memory = memory
+        self._capacity = capacity
+        self._claims = claims
+        self._sweep = sweep
+        self._recovery = recovery
+        self._retention = retention
+        self._heartbeat = heartbeat
+        self._wakeup = wakeup
+        self._ahead = ahead
+        self._poll = poll.total_seconds()
+        self._next_housekeeping = 0.0
+
+    def step(self) -> None:
+        """One pass, then the wait for the next. Raises ``DatabaseError`` when the database is away."""
+        self._sweep.step()
+        self.claim()
+        self._look_after_others()
+        self._wakeup.wait(self._seconds_to_next())
+
+    def claim(self) -> int:
+        """Claim what is due soon and what is queued; answer how many runs that were."""
+        entries = []
+        if self._claims.is_anything_due():
+            entries += self._claims.claim(room=self._capacity.room)
+        if self._claims.is_anything_queued():
+            entries += self._claims.claim_queued(slots=self._capacity.free_slots - len(entries))
+        if entries:
+            self._memory.add(entries)
+        return len(entries)
+
+    def _look_after_others(self) -> None:
+        now = self._clock.boottime()
+        if now < self._next_housekeeping:
+            return
+        self._next_housekeeping = now + HOUSEKEEPING
+        if self._heartbeat.may_reap:
+            self._recovery.reap()
+        self._retention.step()
+
+    def _seconds_to_next(self) -> float:
+        """Until the next tick comes within reach; ticks close together are claimed in one go."""
+        next_due = self._claims.next_due_at()
+        if next_due is None:
+            return self._poll
+        within_reach = (next_due - self._ahead - self._clock.now()).total_seconds()
+        shortest = FULL_PAUSE if within_reach <= 0 else self._ahead.total_seconds() / 4
+        return min(self._poll, max(shortest, within_reach))

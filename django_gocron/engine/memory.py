@@ -1,0 +1,146 @@
+"""What this instance holds: one dict of entries by run id, under one lock.
+
+States of an entry, and who moves it:
+
+    held ──timer──> starting ──timer──> hold ──executor──> executing ──executor──> done ──writer──> (forgotten)
+      │                 └──timer (refused, to be looked at again)──> held
+      └──loop, at the stop──> giving_back ──> (forgotten)
+
+``held``: claimed in the database, waiting for its instant. ``starting``: the write that makes it running is under
+way. ``hold``: running in the database, in the hands of an executor until the instant. ``executing``: user code runs.
+``done``: it has ended, the result waits to be written. Only ``held`` may be given back. A crash loses the memory:
+the rows say which instance had them, and another one recovers them when the lease is over.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime, timedelta
+    from uuid import UUID
+
+
+class State(Enum):
+    HELD = auto()
+    STARTING = auto()
+    HOLD = auto()
+    EXECUTING = auto()
+    DONE = auto()
+    GIVING_BACK = auto()
+
+
+IN_A_SLOT = (State.STARTING, State.HOLD, State.EXECUTING)
+"""The states in which an entry occupies one of the instance's workers."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Entry:
+    """A run in the hands of this instance. Fields other than ``state`` and ``due_at`` do not change."""
+
+    run_id: int
+    job_id: int
+    job_name: str
+    task: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+    origin: str
+    scheduled_for: datetime
+    due_at: datetime
+    attempt: int
+    priority: int
+    lock_key: str
+    instance_id: UUID
+    claim_id: UUID
+    starting_deadline: timedelta | None = None
+    max_runs: int | None = None
+    missed: tuple[datetime, datetime, int] | None = None
+    state: State = State.HELD
+    lease_lost: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether it may run beside another run of its job."""
+        return not self.lock_key
+
+    def identity(self) -> dict[str, Any]:
+        """What every event about this run says of it."""
+        return {
+            "run_id": self.run_id,
+            "job_id": self.job_id,
+            "job_name": self.job_name,
+            "task": self.task,
+            "scheduled_for": self.scheduled_for,
+        }
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its start is counted against ``max_runs``."""
+        return self.max_runs is not None and self.attempt == 1
+
+
+class Memory:
+    """All entries of this instance. ``generation`` grows whenever something appears or goes, or is to be looked at
+    again."""
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self._changed = threading.Condition()
+        self._entries: dict[int, Entry] = {}
+
+    def wait(self, generation: int, seconds: float) -> None:
+        """Return once there is another generation, or after ``seconds``."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.generation != generation, seconds)
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Hold entries; a newer claim of a run replaces an older one."""
+        with self._changed:
+            self._entries.update((entry.run_id, entry) for entry in entries)
+            self._note_change()
+
+    def move(self, entry: Entry, origin: State, target: State) -> bool:
+        """Move an entry from one state to another; False when it is not in ``origin``, or not ours any more."""
+        with self._changed:
+            if self._entries.get(entry.run_id) is not entry or entry.state is not origin:
+                return False
+            entry.state = target
+            if target is State.DONE:
+                self._note_change()
+            return True
+
+    def forget(self, entries: Iterable[Entry]) -> None:
+        with self._changed:
+            for entry in entries:
+                if self._entries.get(entry.run_id) is entry:
+                    del self._entries[entry.run_id]
+            self._note_change()
+
+    def entries(self, *states: State) -> list[Entry]:
+        """Entries in any of the states (none given: all), soonest first, higher priority first."""
+        with self._changed:
+            found = [entry for entry in self._entries.values() if not states or entry.state in states]
+        return sorted(found, key=lambda entry: (entry.due_at, -entry.priority, entry.run_id))
+
+    def count(self, *states: State) -> int:
+        with self._changed:
+            tally = Counter(entry.state for entry in self._entries.values())
+        return sum(tally[state] for state in states) if states else tally.total()
+
+    def withdraw(self, *, to: State) -> list[Entry]:
+        """Move everything that is held to ``to`` and answer it."""
+        return [entry for entry in self.entries(State.HELD) if self.move(entry, State.HELD, to)]
+
+    def wake(self) -> None:
+        """Let whoever waits look again."""
+        with self._changed:
+            self._note_change()
+
+    def _note_change(self) -> None:
+        self.generation += 1
+        self._changed.notify_all()

@@ -1,0 +1,104 @@
+"""The parts of an engine, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.utils.module_loading import import_string
+
+from django_gocron.engine.capacity import Capacity
+from django_gocron.engine.claims import Claims
+from django_gocron.engine.completions import Completions
+from django_gocron.engine.dispatch import Dispatch
+from django_gocron.engine.heartbeat import Heartbeat
+from django_gocron.engine.lease import Lease
+from django_gocron.engine.loop import Loop
+from django_gocron.engine.memory import Memory
+from django_gocron.engine.recovery import Recovery
+from django_gocron.engine.retention import Retention
+from django_gocron.engine.starts import Starts
+from django_gocron.engine.sweeping import Sweep
+from django_gocron.engine.timers import Timer
+from django_gocron.engine.wakeup import Wakeup
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from django_gocron.engine.clock import Clock
+    from django_gocron.executors.base import Executor
+
+EXECUTOR = "django_gocron.executors.threads.ThreadExecutor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a scheduler is started with, the settings applied. ``workers`` is the most runs at a time."""
+
+    using: str
+    workers: int
+    labels: tuple[str, ...]
+    name: str
+    lease: timedelta
+    heartbeat: timedelta
+    ahead: timedelta
+    poll: timedelta
+    stop_timeout: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """One instance's engine, without its threads: each part says from which thread it may be called."""
+
+    using: str
+    clock: Clock
+    memory: Memory
+    lease: Lease
+    heartbeat: Heartbeat
+    completions: Completions
+    executor: Executor
+    sweep: Sweep
+    loop: Loop
+    timer: Timer
+    wakeup: Wakeup
+
+
+def assemble(options: Options, clock: Clock) -> Parts:
+    """Make the parts and acquaint them with each other; nothing runs yet."""
+    using, memory, wakeup = options.using, Memory(), Wakeup()
+    lease = Lease(
+        using, clock, duration=options.lease, name=options.name, labels=options.labels, workers=options.workers
+    )
+    heartbeat = Heartbeat(using, clock, lease, memory, every=options.heartbeat)
+    completions = Completions(using, clock, memory)
+    executor: Executor = import_string(EXECUTOR)(clock, workers=options.workers)
+    capacity = Capacity(memory, slots=options.workers, ahead=options.ahead)
+    dispatch = Dispatch(executor, completions, capacity, memory, lease, clock)
+    sweep = Sweep(using, clock)
+    loop = Loop(
+        clock=clock,
+        memory=memory,
+        capacity=capacity,
+        claims=Claims(using, clock, lease, ahead=options.ahead),
+        sweep=sweep,
+        recovery=Recovery(using, clock),
+        retention=Retention(using, clock),
+        heartbeat=heartbeat,
+        wakeup=wakeup,
+        ahead=options.ahead,
+        poll=options.poll,
+    )
+    timer = Timer(clock, memory, Starts(using, clock, lease, memory), dispatch.execute, slots=options.workers)
+    return Parts(
+        using=using,
+        clock=clock,
+        memory=memory,
+        lease=lease,
+        heartbeat=heartbeat,
+        completions=completions,
+        executor=executor,
+        sweep=sweep,
+        loop=loop,
+        timer=timer,
+        wakeup=wakeup,
+    )

@@ -1,0 +1,50 @@
+"""What the engine does when rows change, wherever they are edited: in a view, a shell, the admin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models.signals import post_save, pre_delete
+
+from django_gocron.engine.database import database_now
+from django_gocron.engine.replanning import end_queued, find_changed, replan
+from django_gocron.engine.wakeup import notify
+from django_gocron.models import Job, Run, definition_changed
+from django_gocron.models.choices import Reason, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+def connect() -> None:
+    """Called once, when Django has loaded its apps."""
+    definition_changed.connect(_replan, dispatch_uid="gocron_replan")
+    post_save.connect(_replan_loaded, dispatch_uid="gocron_replan_loaded")
+    pre_delete.connect(_end_waiting, dispatch_uid="gocron_end_waiting")
+
+
+def _replan(sender: Any, using: str, job_ids: Collection[int] | None, **kwargs: Any) -> None:
+    if job_ids is not None:
+        replan(using, job_ids)
+        return
+    while changed := find_changed(using):
+        replan(using, changed)
+
+
+def _replan_loaded(sender: Any, instance: Any, raw: bool, using: str, **kwargs: Any) -> None:
+    """Fixtures call neither ``save()`` nor a manager."""
+    if raw and isinstance(instance, Job):
+        with transaction.atomic(using=using):
+            replan(using, [instance.pk])
+
+
+def _end_waiting(sender: Any, instance: Any, using: str, **kwargs: Any) -> None:
+    """A deleted job has no run waiting; one that executes goes on, and its history stays."""
+    if isinstance(instance, Job):
+        now = database_now(using)
+        end_queued(using, [instance.pk], now)
+        Run.objects.using(using).filter(job=instance.pk, status__in=(Status.QUEUED, Status.CLAIMED)).update(
+            status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=now
+        )
+        notify(using)

@@ -1,0 +1,188 @@
+"""The scheduler: one process's engine, with its threads.
+
+A run's way through it, and the thread that has it:
+
+    loop       claims ahead, from the database into memory          (loop, claims)
+    timer      starts what is due, just ahead of its instant        (timers, starts, refusals)
+    executor   holds it until the instant, begins, runs             (dispatch, executors)
+    writer     writes the result                                    (completions)
+
+Beside them the heartbeat renews the lease, and the listener wakes the loop when somebody edits a job.
+
+States of a scheduler: new -> started -> stopping -> stopped, moved by whoever calls ``start`` and ``shutdown``; it is
+not started twice. Every thread ends at the stop; only user code in a thread cannot be made to.
+"""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING, Self
+
+from django.db import connections
+from django.dispatch import Signal
+
+from django_gocron import events
+from django_gocron.conf import get_settings
+from django_gocron.engine.clock import SystemClock
+from django_gocron.engine.database import database
+from django_gocron.engine.heartbeat import measure
+from django_gocron.engine.outage import Outage
+from django_gocron.engine.parts import Options, assemble
+from django_gocron.engine.stopping import Stop
+from django_gocron.engine.threads import EngineThread
+from django_gocron.engine.wakeup import Listener
+from django_gocron.exceptions import NotReadyError, OperationError
+from django_gocron.models import Instance, Job, JobState, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+WRITER_WAIT = 1.0
+"""Seconds after which an idle writer looks again."""
+
+scheduler_starting = Signal()
+"""Sent with ``using`` when a scheduler is about to start, before it has a lease."""
+
+
+class Scheduler:
+    """Runs jobs in this process, beside any number of others on the same database.
+
+    ``with Scheduler(): ...`` starts it and shuts it down. ``using`` is a database alias (default: the settings', else
+    where jobs are written), ``workers`` the most runs at a time, ``labels`` the labels it serves besides "",
+    ``name`` what people see (default: host and pid), ``stop_timeout`` how long a stop waits for what runs, ``ahead``
+    how long before their instants ticks are claimed.
+    """
+
+    def __init__(
+        self,
+        *,
+        using: str = "",
+        workers: int | None = None,
+        labels: Sequence[str] = (),
+        name: str = "",
+        stop_timeout: timedelta | None = None,
+        ahead: timedelta | None = None,
+    ) -> None:
+        settings = get_settings()
+        self.options = Options(
+            using=using or database(),
+            workers=workers or settings.max_workers,
+            labels=tuple(labels),
+            name=name,
+            lease=settings.lease,
+            heartbeat=settings.heartbeat,
+            ahead=settings.claim_ahead if ahead is None else ahead,
+            poll=settings.poll_interval,
+            stop_timeout=settings.stop_timeout if stop_timeout is None else stop_timeout,
+        )
+        self.clock = SystemClock()
+        self.parts = assemble(self.options, self.clock)
+        self._outage = Outage(self.clock)
+        self._threads = self._make_threads()
+        self._listener = Listener(self.options.using, self.parts.wakeup.wake)
+        self._state = "new"
+        self._stop = Stop(self.parts, self._threads, self._listener)
+        self._stop_requested = threading.Event()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.shutdown()
+
+    @property
+    def name(self) -> str:
+        return self.parts.lease.name
+
+    def start(self, *, loop: bool = True) -> None:
+        """Begin; returns once the threads run. With ``loop=False`` nothing is claimed but by the caller.
+
+        Raises ``NotReadyError`` (``tables_missing``) before ``migrate``, ``OperationError`` (``already_started``).
+        """
+        if self._state != "new":
+            raise OperationError(f"This scheduler is {self._state}: make another.", code="already_started")
+        check_ready(self.options.using)
+        self._state = "started"
+        measure(self.options.using, self.clock)
+        scheduler_starting.send(sender=type(self), using=self.options.using)
+        self.parts.sweep.start()
+        self.parts.sweep.step()
+        self.parts.lease.register()
+        self.parts.executor.start()
+        self._listener.start()
+        for thread in self._threads:
+            if loop or thread.name != "loop":
+                thread.start()
+        lease = self.parts.lease
+        events.publish(
+            events.SchedulerStarted(at=self.clock.now(), instance=lease.instance_id, name=lease.name)
+        )
+
+    def request_stop(self) -> None:
+        """Ask whoever waits in ``wait`` to shut down, or an ongoing stop to wait no longer. For signal handlers."""
+        if self._stop_requested.is_set():
+            self._stop.hurry()
+        self._stop_requested.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Return True once a stop is requested (also through the instance's row), or False after ``seconds``."""
+        return self._stop_requested.wait(seconds)
+
+    def shutdown(self, timeout: timedelta | None = None) -> int:
+        """Stop: claim nothing more, give back what has not begun, wait for what runs up to ``timeout`` (default: the
+        stop timeout), cancel coroutines, record the rest as lost. Answers how many runs were left executing.
+
+        It always ends. Called again it does nothing.
+        """
+        self._stop_requested.set()
+        if self._state != "started":
+            self._state = "stopped" if self._state == "new" else self._state
+            return 0
+        self._state = "stopping"
+        abandoned = self._stop.run(self.options.stop_timeout if timeout is None else timeout)
+        self._state = "stopped"
+        return abandoned
+
+    def run_due(self) -> None:
+        """Start everything that is due, and return when it has ended and nothing else is due. Needs
+        ``start(loop=False)``."""
+        while self.parts.loop.claim() or self.parts.memory.count():
+            self.parts.memory.wait(self.parts.memory.generation, 0.05)
+
+    def _make_threads(self) -> list[EngineThread]:
+        parts = self.parts
+        return [
+            self._thread("loop", parts.loop.step, parts.wakeup.wake),
+            self._thread("timer", parts.timer.tick, parts.memory.wake),
+            self._thread("writer", self._write, parts.completions.wake),
+            self._thread("heartbeat", self._beat, parts.heartbeat.wake),
+        ]
+
+    def _thread(self, name: str, step: Callable[[], None], wake: Callable[[], None]) -> EngineThread:
+        return EngineThread(name, self.options.using, self._outage, step, wake)
+
+    def _write(self) -> None:
+        if not self.parts.completions.flush():
+            self.parts.completions.wait(WRITER_WAIT)
+
+    def _beat(self) -> None:
+        self.parts.heartbeat.step()
+        if self.parts.lease.is_asked_to_stop():
+            self._stop_requested.set()
+
+
+def check_ready(using: str) -> None:
+    """Raise ``NotReadyError`` (``tables_missing``) when our tables are not all there."""
+    tables = set(connections[using].introspection.table_names())
+    missing = [model._meta.db_table for model in (Job, JobState, Run, Instance) if model._meta.db_table not in tables]
+    if missing:
+        raise NotReadyError(
+            f"The database {using!r} lacks the tables of django-gocron ({', '.join(missing)})."
+            " Run `python manage.py migrate` first.",
+            code="tables_missing",
+        )

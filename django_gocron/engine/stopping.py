@@ -1,0 +1,112 @@
+"""The stop, step by step. It always ends.
+
+1. The loop ends: nothing more is claimed. What is held goes back to the queue, for others to have at once.
+2. What executes is waited for, the heartbeat going on; coroutines are then cancelled and have a moment to end.
+3. Results are written.
+4. In one transaction: runs that still execute are lost, their locks freed, and the instance's row says stopped.
+
+``hurry`` ends the waiting in steps 2 and 3.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from django.db import DatabaseError
+
+from django_gocron import events
+from django_gocron.engine.database import repeat
+from django_gocron.engine.memory import IN_A_SLOT, State
+from django_gocron.engine.recovery import give_back, stop_instance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django_gocron.engine.parts import Parts
+    from django_gocron.engine.threads import EngineThread
+    from django_gocron.engine.wakeup import Listener
+
+logger = logging.getLogger("django_gocron")
+
+CANCEL_GRACE = 2.0
+"""Seconds that cancelled coroutines have to end."""
+
+WRITE_GRACE = 5.0
+"""Seconds that the last results have to be written, and that a thread has to end its step."""
+
+
+class Stop:
+    """Called from the thread that shuts down; ``hurry`` from any."""
+
+    def __init__(self, parts: Parts, threads: Sequence[EngineThread], listener: Listener) -> None:
+        self._parts = parts
+        self._threads = {thread.name: thread for thread in threads}
+        self._listener = listener
+        self._hurry = threading.Event()
+
+    def hurry(self) -> None:
+        """Wait no longer."""
+        self._hurry.set()
+        self._parts.memory.wake()
+
+    def run(self, timeout: timedelta) -> int:
+        """Stop; answer how many runs were left executing."""
+        self._listener.stop()
+        self._threads["loop"].stop(WRITE_GRACE)
+        self._give_back()
+        self._announce(timeout)
+        if not self._wait_for(IN_A_SLOT, timeout.total_seconds()):
+            self._parts.executor.cancel()
+            self._wait_for(IN_A_SLOT, CANCEL_GRACE)
+        self._wait_for((State.DONE,), WRITE_GRACE)
+        for name in ("timer", "writer", "heartbeat"):
+            self._threads[name].stop(WRITE_GRACE)
+        self._parts.executor.stop()
+        return self._finish()
+
+    def _give_back(self) -> None:
+        held = self._parts.memory.withdraw(to=State.GIVING_BACK)
+        using = self._parts.using
+        try:
+            repeat(using, lambda: give_back(using, held))
+        except DatabaseError as error:
+            logger.warning("Claimed runs could not be given back (%s); they are recovered later.", error)
+        self._parts.memory.forget(held)
+
+    def _announce(self, timeout: timedelta) -> None:
+        events.publish(
+            events.SchedulerStopping(
+                at=self._parts.clock.now(),
+                name=self._parts.lease.name,
+                active=self._parts.memory.count(*IN_A_SLOT),
+                timeout=timeout,
+            )
+        )
+
+    def _wait_for(self, states: Sequence[State], seconds: float) -> bool:
+        """Wait until nothing is in these states; False when the time is over, or when in a hurry."""
+        memory, clock = self._parts.memory, self._parts.clock
+        deadline = clock.boottime() + seconds
+        while memory.count(*states):
+            generation = memory.generation
+            left = deadline - clock.boottime()
+            if left <= 0 or self._hurry.is_set():
+                return False
+            memory.wait(generation, min(left, 0.5))
+        return True
+
+    def _finish(self) -> int:
+        parts = self._parts
+        executing = parts.memory.count(*IN_A_SLOT)
+        try:
+            for fact in stop_instance(parts.using, parts.lease.instance_id, parts.clock):
+                events.publish(fact)
+        except DatabaseError as error:
+            logger.warning("The stop could not be recorded (%s); the lease will run out.", error)
+        events.publish(
+            events.SchedulerStopped(at=parts.clock.now(), name=parts.lease.name, abandoned=executing)
+        )
+        return executing

@@ -1,0 +1,74 @@
+"""The engine's threads: each repeats one step until it is told to stop, whatever the step runs into.
+
+This is the loop's boundary: an error of the database is an outage, after which the thread backs off and goes on; any
+other error is a fault of ours, logged with its traceback, after which it goes on too.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from django.db import DatabaseError, close_old_connections
+
+from django_gocron.engine.database import engine_thread, is_away
+from django_gocron.engine.outage import LONGEST_BACKOFF, SHORTEST_BACKOFF
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django_gocron.engine.outage import Outage
+
+logger = logging.getLogger("django_gocron")
+
+
+class EngineThread:
+    """Calls ``step`` again and again; ``step`` does its own waiting. ``wake`` ends that early, for the stop."""
+
+    def __init__(
+        self, name: str, using: str, outage: Outage, step: Callable[[], None], wake: Callable[[], None]
+    ) -> None:
+        self.name = name
+        self._using = using
+        self._outage = outage
+        self._step = step
+        self._wake = wake
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"gocron-{name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, seconds: float) -> None:
+        """Ask the thread to end after its current step, and wait for that up to ``seconds``."""
+        self._stopping.set()
+        self._wake()
+        if self._thread is not threading.current_thread():
+            self._thread.join(seconds)
+
+    def _run(self) -> None:
+        with engine_thread(self._using):
+            backoff = SHORTEST_BACKOFF
+            while not self._stopping.is_set():
+                if self._succeeds():
+                    backoff = SHORTEST_BACKOFF
+                else:
+                    self._stopping.wait(backoff)
+                    backoff = min(2 * backoff, LONGEST_BACKOFF)
+
+    def _succeeds(self) -> bool:
+        try:
+            close_old_connections()
+            self._step()
+        except DatabaseError as error:
+            if is_away(error):
+                self._outage.note_failure(self.name, error)
+            else:
+                logger.exception("The %s met an error of the database and goes on.", self.name)
+            return False
+        except Exception:
+            logger.exception("The %s met an error and goes on. Please report it.", self.name)
+            return False
+        self._outage.note_success(self.name)
+        return True

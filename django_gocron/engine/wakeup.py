@@ -1,0 +1,115 @@
+"""Waking the loop: within the process by an event, across processes by NOTIFY on PostgreSQL.
+
+The listener is a connection of its own, outside Django's. It proves itself at the start by hearing its own
+notification: behind a pooler that shares connections, LISTEN hears nothing and raises nothing, and then the engine
+only polls. Whatever is lost, the next poll finds.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from django.db import connections
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+logger = logging.getLogger("django_gocron")
+
+CHANNEL = "gocron"
+
+LONGEST_BACKOFF = 5.0
+"""Seconds between two attempts to listen again, at most."""
+
+
+def notify(using: str) -> None:
+    """Tell every scheduler, when the current transaction commits, that there is something to look at."""
+    if connections[using].vendor == "postgresql":
+        with connections[using].cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, '')", [CHANNEL])
+
+
+class Listener:
+    """A thread that calls ``wake`` for every notification. Does nothing where the database has none."""
+
+    def __init__(self, using: str, wake: Callable[[], None]) -> None:
+        self._using = using
+        self._wake = wake
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        if _can_listen(self._using):
+            self._thread = threading.Thread(target=self._run, name="gocron-listener", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def _run(self) -> None:
+        backoff = 0.1
+        while not self._stopping.is_set():
+            try:
+                with _connect(self._using) as connection:
+                    if not self._proves_itself(connection):
+                        logger.info("This database connection hears no notifications: edits are found by polling.")
+                        return
+                    backoff = 0.1
+                    self._listen(connection)
+            except Exception as error:  # a broken connection shows as any of the driver's errors
+                logger.debug("The listener lost its connection: %s", error)
+                self._stopping.wait(backoff)
+                backoff = min(2 * backoff, LONGEST_BACKOFF)
+
+    def _proves_itself(self, connection: Any) -> bool:
+        channel = f"{CHANNEL}_{uuid.uuid4().hex}"
+        connection.execute(f'LISTEN "{channel}"')
+        connection.execute("SELECT pg_notify(%s, '')", [channel])
+        heard = any(True for _ in connection.notifies(timeout=1.0, stop_after=1))
+        connection.execute(f'UNLISTEN "{channel}"')
+        return heard
+
+    def _listen(self, connection: Any) -> None:
+        connection.execute(f"LISTEN {CHANNEL}")
+        self._wake()
+        while not self._stopping.is_set():
+            for _ in connection.notifies(timeout=1.0, stop_after=1):
+                self._wake()
+
+
+def _can_listen(using: str) -> bool:
+    connection = connections[using]
+    if connection.vendor != "postgresql":
+        return False
+    from django.db.backends.postgresql.psycopg_any import is_psycopg3
+
+    return bool(is_psycopg3)
+
+
+def _connect(using: str) -> Any:
+    import psycopg
+
+    parameters = dict(connections[using].get_connection_params())
+    for name in ("cursor_factory", "context", "pool", "assume_role", "isolation_level", "server_side_binding"):
+        parameters.pop(name, None)
+    return psycopg.connect(**parameters, autocommit=True)
+
+
+class Wakeup:
+    """Lets the loop sleep until it is woken."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def wake(self) -> None:
+        self._event.set()
+
+    def wait(self, seconds: float) -> None:
+        """Return when woken, or after ``seconds``."""
+        self._event.wait(max(0.0, seconds))
+        self._event.clear()
+
+

@@ -1,0 +1,62 @@
+"""The contract of an executor: where runs are executed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from django_gocron.context import RunContext
+    from django_gocron.executors.outcome import Outcome
+    from django_gocron.registry import Task
+
+
+class Clock(Protocol):
+    """As much of a clock as executing takes."""
+
+    def now(self) -> datetime:
+        """The instant, aware UTC."""
+
+    def sleep(self, seconds: float) -> None:
+        """Let ``seconds`` pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One run, ready to be executed at ``due_at`` and not before.
+
+    ``begin`` is the last thing before user code, in the thread that will run it: True, go on; False, the run is not
+    ours any more, drop it; None, not now, ask again in a moment. ``finish`` takes the outcome; it may be called from
+    any thread, returns at once and raises nothing.
+    """
+
+    task: Task
+    args: list[Any]
+    kwargs: dict[str, Any]
+    context: RunContext
+    due_at: datetime
+    begin: Callable[[], bool | None]
+    finish: Callable[[Outcome], None]
+
+
+class Executor(Protocol):
+    """Runs work. Whatever user code raises becomes an outcome: nothing escapes into the executor's threads."""
+
+    def start(self) -> None:
+        """Be ready for work. Called once, before anything else."""
+
+    def submit(self, work: Work) -> None:
+        """Take a run; returns at once. The caller has made sure that a slot is free. Called from one thread."""
+
+    def cancel(self) -> None:
+        """Ask what is running to end: coroutines are cancelled, threads cannot be."""
+
+    def stop(self) -> None:
+        """Let idle threads end; does not wait for those that still execute user code."""
+
+
+BEGIN_AGAIN = 0.05
+"""Seconds to wait before ``begin`` is asked again."""

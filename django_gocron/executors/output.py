@@ -1,0 +1,79 @@
+"""The log records of a run, kept with it: the latest lines, bounded.
+
+One handler on the root logger looks whether the code that logs is part of a run (a context variable, which threads of
+``asyncio`` and coroutines carry along) and keeps the record; it is formatted only when the run has ended. No lock is
+taken: a run's buffer is written by whoever runs it, and a deque's append is atomic.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_LINES = 1000
+LONGEST_LINE = 2000
+
+_formatter = logging.Formatter("%(asctime)s.%(msecs)03d %(levelname)-7s %(name)s  %(message)s", "%H:%M:%S")
+
+
+class Output:
+    """The records of one run."""
+
+    def __init__(self) -> None:
+        self._records: deque[logging.LogRecord] = deque(maxlen=MOST_LINES)
+        self._dropped = 0
+
+    def add(self, record: logging.LogRecord) -> None:
+        if len(self._records) == MOST_LINES:
+            self._dropped += 1
+        self._records.append(record)
+
+    def text(self) -> str:
+        """One line a record, the oldest first; how many were dropped, if any."""
+        lines = [_format(record) for record in tuple(self._records)]
+        head = [f"... {self._dropped} earlier lines were dropped ..."] if self._dropped else []
+        return "\n".join([*head, *lines])
+
+
+def _format(record: logging.LogRecord) -> str:
+    try:
+        text = _formatter.format(record)
+    except Exception as error:  # arguments that do not fit the message
+        text = f"{record.levelname} {record.name} {record.msg!r} (could not be formatted: {error})"
+    return text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "..."
+
+
+_current: ContextVar[Output | None] = ContextVar("gocron_output", default=None)
+
+
+class _Handler(logging.Handler):
+    def createLock(self) -> None:  # noqa: N802 (the name is logging's)
+        self.lock = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        output = _current.get()
+        if output is not None:
+            output.add(record)
+
+
+_handler = _Handler()
+
+
+@contextmanager
+def capture() -> Iterator[Output]:
+    """Keep what the enclosed code logs."""
+    root = logging.getLogger()
+    if _handler not in root.handlers:
+        root.addHandler(_handler)
+    output = Output()
+    token = _current.set(output)
+    try:
+        yield output
+    finally:
+        _current.reset(token)

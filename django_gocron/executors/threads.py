@@ -1,0 +1,66 @@
+"""The executor of runs in this process: threads for functions, one event loop for coroutines.
+
+Each worker takes a run, holds it until its instant, asks whether it may still begin, runs it, reports, and takes the
+next. A worker waits inside the hold, so that the timer's own work never makes a run late.
+"""
+
+from __future__ import annotations
+
+import threading
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from django.db import connections
+
+from django_gocron.executors.base import BEGIN_AGAIN
+from django_gocron.executors.coroutines import EventLoop
+from django_gocron.executors.running import call
+
+if TYPE_CHECKING:
+    from django_gocron.executors.base import Clock, Work
+
+
+class ThreadExecutor:
+    """``workers`` threads, which are started when first needed, and an event loop."""
+
+    def __init__(self, clock: Clock, *, workers: int) -> None:
+        self._clock = clock
+        self._workers = workers
+        self._queue: SimpleQueue[Work | None] = SimpleQueue()
+        self._loop = EventLoop(clock)
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        for number in range(1, self._workers + 1):
+            name = f"gocron-worker-{number}"
+            thread = threading.Thread(target=self._work, name=name, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def submit(self, work: Work) -> None:
+        if work.task.is_async:
+            self._loop.submit(work)
+        else:
+            self._queue.put(work)
+
+    def cancel(self) -> None:
+        self._loop.cancel()
+
+    def stop(self) -> None:
+        for _ in self._threads:
+            self._queue.put(None)
+        self._loop.stop()
+
+    def _work(self) -> None:
+        try:
+            while (work := self._queue.get()) is not None:
+                self._execute(work)
+        finally:
+            connections.close_all()
+
+    def _execute(self, work: Work) -> None:
+        self._clock.sleep((work.due_at - self._clock.now()).total_seconds())
+        while (may_begin := work.begin()) is None:
+            self._clock.sleep(BEGIN_AGAIN)
+        if may_begin:
+            work.finish(call(work, self._clock))

@@ -1,0 +1,187 @@
+"""The log: the wording of every event, in one file, and the two formats of a line.
+
+Logger ``django_gocron``. A line is a few words and ``key=value`` pairs; the pairs are also on the record, as
+``record.gocron``, for formatters of your own.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TextIO
+
+from django_gocron import events
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+logger = logging.getLogger("django_gocron")
+
+Fields = dict[str, Any]
+Line = tuple[int, str, Fields]
+
+QUIET = timedelta(hours=1)
+"""A job that keeps being skipped for one reason is said once in so long, with how many there were."""
+
+
+class Log:
+    """The receiver of events that logs."""
+
+    def __init__(self) -> None:
+        self._said_at: dict[Hashable, datetime] = {}
+        self._unsaid: Counter[Hashable] = Counter()
+
+    def __call__(self, event: events.Event) -> None:
+        level, words, fields = describe(event)
+        if not logger.isEnabledFor(level) or not self._is_news(event, fields):
+            return
+        tail = " ".join(f"{key}={_show(value)}" for key, value in fields.items() if key != "traceback")
+        text = f"{words:<14} {tail}".rstrip()
+        if fields.get("traceback"):
+            text += "\n" + fields["traceback"].rstrip()
+        logger.log(level, "%s", text, extra={"gocron": {"event": words, **fields}})
+
+    def _is_news(self, event: events.Event, fields: Fields) -> bool:
+        if not isinstance(event, events.RunSkipped):
+            return True
+        key = (event.job_id, event.reason)
+        said_at = self._said_at.get(key)
+        if said_at is not None and event.at - said_at < QUIET:
+            self._unsaid[key] += 1
+            return False
+        self._said_at[key] = event.at
+        more = self._unsaid.pop(key, 0)
+        if more:
+            fields["unsaid"] = more
+        return True
+
+
+log = Log()
+"""The one that every process has."""
+
+
+def describe(event: events.Event) -> Line:
+    """Level, words and fields of an event."""
+    match event:
+        case events.RunEvent():
+            return _describe_run(event)
+        case events.JobEvent():
+            return _describe_job(event)
+        case events.SchedulerStarted():
+            return logging.INFO, "scheduler started", {"instance": event.name}
+        case events.SchedulerStopping():
+            fields = {"instance": event.name, "active": event.active, "waiting_up_to": event.timeout}
+            return logging.INFO, "scheduler stopping", fields
+        case events.SchedulerStopped(abandoned=0):
+            return logging.INFO, "scheduler stopped", {"instance": event.name}
+        case events.SchedulerStopped():
+            fields = {"instance": event.name, "abandoned": event.abandoned}
+            return logging.WARNING, "scheduler stopped", fields
+        case events.LeaseLost():
+            return logging.ERROR, "lease lost", {"instance": str(event.instance), "running": event.running}
+        case events.InstanceReaped():
+            fields = {"instance": event.name, "requeued": event.requeued, "lost": event.lost}
+            return logging.WARNING, "instance reaped", fields
+        case events.DatabaseLost():
+            return logging.ERROR, "database lost", {"noticed_by": event.where, "error": event.error}
+        case events.DatabaseRecovered():
+            return logging.WARNING, "database back", {"after": event.after}
+        case events.ClockJumped():
+            return logging.WARNING, "clock jumped", {"by": event.by}
+        case _:
+            return logging.INFO, type(event).__name__, {}
+
+
+def _describe_run(event: events.RunEvent) -> Line:
+    fields: Fields = {"job": event.job_name, "run": event.run_id, "scheduled": event.scheduled_for}
+    match event:
+        case events.RunStarted():
+            return logging.INFO, "run started", {**fields, "lag": event.lag}
+        case events.RunSucceeded():
+            return logging.INFO, "run succeeded", {**fields, "took": event.took}
+        case events.RunFailed():
+            error = f"{event.error_type}: {event.error_message}".rstrip(": ")
+            failed = {"took": event.took, "error": error, "in_a_row": event.failures_in_row}
+            return logging.ERROR, "run failed", {**fields, **failed, "traceback": event.traceback}
+        case events.RunSkipped():
+            return logging.WARNING, "run skipped", {**fields, "reason": event.reason}
+        case events.RunLost():
+            return logging.ERROR, "run lost", {**fields, "reason": event.reason}
+        case events.ResultRefused():
+            return logging.WARNING, "result refused", {**fields, "status": event.status}
+        case _:
+            return logging.INFO, type(event).__name__, fields
+
+
+def _describe_job(event: events.JobEvent) -> Line:
+    fields: Fields = {"job": event.job_name}
+    match event:
+        case events.TicksMissed():
+            span = {"count": event.count, "first": event.first, "last": event.last}
+            return logging.WARNING, "run missed", {**fields, "reason": event.reason, **span}
+        case events.TicksCoalesced():
+            span = {"count": event.count, "first": event.first, "last": event.last}
+            return logging.WARNING, "runs coalesced", {**fields, **span}
+        case events.JobBroken():
+            return logging.ERROR, "job broken", {**fields, "code": event.code, "reason": event.text}
+        case events.JobFinished():
+            return logging.INFO, "job finished", fields
+        case _:
+            return logging.INFO, type(event).__name__, fields
+
+
+def _show(value: Any) -> str:
+    """A value in a line: instants in UTC, durations in seconds, texts in quotes when they hold blanks."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():.3f}s"
+    if isinstance(value, int | float):
+        return str(value)
+    return json.dumps(str(value), ensure_ascii=False)
+
+
+class TextFormatter(logging.Formatter):
+    """``16:30:00.012 INFO  run started ...``, in the process's local time."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s.%(msecs)03d %(levelname)-5.5s %(message)s", "%H:%M:%S")
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: ``time`` (UTC), ``level``, ``logger``, ``message`` and the fields of the event."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        data: Fields = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+        }
+        fields = getattr(record, "gocron", None)
+        data |= {key: _plain(value) for key, value in fields.items()} if fields else {"message": record.getMessage()}
+        if record.exc_info:
+            data["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(data, ensure_ascii=False, default=str)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.total_seconds() if isinstance(value, timedelta) else value
+
+
+def configure(stream: TextIO, *, style: str = "text") -> None:
+    """Let logs appear where the project has configured none: on ``stream``, from INFO on.
+
+    A project that has a handler for us, or on the root logger, is left alone, unless ``style`` is ``json``.
+    """
+    if style == "text" and logger.hasHandlers():
+        return
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+    root = logging.getLogger()
+    root.addHandler(handler)
+    if root.level > logging.INFO:
+        root.setLevel(logging.INFO)

@@ -1,0 +1,157 @@
+"""The use cases that the admin, the commands and Python callers share.
+
+Each is one transaction on the database of the job, answers what came of it, and works whether a scheduler is running
+or not. ``by`` is who asked, as text. Instants are aware UTC.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext as _
+
+from django_gocron import registry
+from django_gocron.engine.claims import lock_key, new_run
+from django_gocron.engine.database import database_now, unit
+from django_gocron.engine.wakeup import notify
+from django_gocron.exceptions import OperationError
+from django_gocron.models import Job, JobState, Run
+from django_gocron.models.choices import Origin, Reason, Status
+from django_gocron.models.definitions import read_definition
+from django_gocron.planning import due, next_tick
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+LONGEST_REASON = 200
+
+
+def run_now(
+    job: Job,
+    *,
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    force: bool = False,
+    by: str = "",
+    idempotency_key: str = "",
+) -> Run:
+    """Queue a run by hand; answer its row at once. A scheduler that is free starts it within its poll interval.
+
+    Works on paused and disabled jobs, and changes nothing about their schedule. ``args`` and ``kwargs`` replace the
+    job's own. While a run of the job is live it waits, unless ``force`` lets it start beside that one. The same
+    ``idempotency_key`` of a job gives the same run. Raises ``UnknownTaskError``, ``ArgumentsError``.
+    """
+    args = list(job.args if args is None else args)
+    kwargs = dict(job.kwargs if kwargs is None else kwargs)
+    task = registry.find_task(job.task)
+    if task is not None:
+        task.check_arguments(args, kwargs)
+    using = _database_of(job)
+    scope = f"m:{uuid.uuid5(job.identifier, idempotency_key) if idempotency_key else uuid.uuid4()}"
+
+    def write() -> Run:
+        _lock(using, job)
+        earlier = Run.objects.using(using).filter(job=job, scope=scope).first()
+        if earlier is not None:
+            return earlier
+        now = database_now(using)
+        run = new_run(job, status=Status.QUEUED, reason=Reason.MANUAL, scheduled_for=now, available_at=now)
+        run.origin, run.scope, run.requested_by = Origin.MANUAL, scope, by[:200]
+        run.args, run.kwargs = args, kwargs
+        run.lock_key = "" if force else lock_key(job)
+        run.save(using=using)
+        notify(using)
+        return run
+
+    return unit(using, write)
+
+
+def pause(job: Job, *, reason: str = "", until: datetime | None = None, by: str = "") -> None:
+    """Stop the job's ticks, for good or ``until`` an instant; what runs goes on, and a run by hand works.
+
+    Raises ``OperationError`` (``until_not_later``, ``reason_too_long``).
+    """
+    using = _database_of(job)
+    now = database_now(using)
+    if until is not None and until <= now:
+        raise OperationError(_("The end of a pause must be in the future."), code="until_not_later", field="until")
+    if len(reason) > LONGEST_REASON:
+        message = _("Give a reason of at most %(most)d characters.") % {"most": LONGEST_REASON}
+        raise OperationError(message, code="reason_too_long", field="reason")
+    _edit(job, paused_at=now, paused_until=until, paused_by=by[:200], pause_reason=reason)
+
+
+def resume(job: Job, *, by: str = "") -> None:
+    """Let the job have ticks again, from now on: what it slept through is not made up for."""
+    _edit(job, paused_at=None, paused_until=None, paused_by="", pause_reason="")
+
+
+def skip_next(job: Job, *, by: str = "") -> datetime:
+    """Leave out the job's next tick; answer which. The tick is recorded as skipped.
+
+    Raises ``OperationError`` (``no_next_run``).
+    """
+    using = _database_of(job)
+
+    def write() -> datetime:
+        _lock(using, job)
+        state = JobState.objects.using(using).filter(pk=job.pk).first()
+        tick = _find_next_tick(using, job, state)
+        if tick is None:
+            raise OperationError(_("The job has no next run."), code="no_next_run")
+        _edit(job, skip_until=tick)
+        row = new_run(job, status=Status.SKIPPED, reason=Reason.BY_USER, scheduled_for=tick)
+        row.requested_by, row.finished_at = by[:200], database_now(using)
+        Run.objects.using(using).bulk_create([row], ignore_conflicts=True)
+        return tick
+
+    return unit(using, write)
+
+
+def next_runs(job: Job, n: int = 5) -> list[datetime]:
+    """The next ``n`` instants at which the job is to run, jitter included; fewer when it ends before.
+
+    A preview: an edit, a pause or a limit of runs changes it. Empty for a job that is disabled, paused without an
+    end, broken or finished. Raises ``ScheduleError`` when the schedule cannot be read.
+    """
+    using = _database_of(job)
+    state = JobState.objects.using(using).filter(pk=job.pk).first()
+    tick = _find_next_tick(using, job, state)
+    if state is None or tick is None or state.anchor_at is None:
+        return []
+    definition = read_definition(job)
+    left = n if job.max_runs is None else min(n, max(0, job.max_runs - state.run_count))
+    instants: list[datetime] = []
+    while tick is not None and len(instants) < left:
+        instants.append(due(definition, tick))
+        tick = next_tick(definition, anchor=state.anchor_at, after=tick)
+    return instants
+
+
+def _find_next_tick(using: str, job: Job, state: JobState | None) -> datetime | None:
+    """The first tick that has not begun: claimed a moment ahead, or still to be claimed."""
+    if state is None:
+        return None
+    waiting = Run.objects.using(using).filter(
+        job=job, origin=Origin.SCHEDULE, status=Status.CLAIMED, scheduled_for__gt=database_now(using)
+    )
+    claimed = waiting.order_by("scheduled_for").values_list("scheduled_for", flat=True).first()
+    return claimed or state.next_tick_at
+
+
+def _edit(job: Job, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(job, name, value)
+    job.save(using=_database_of(job), update_fields=list(values))
+
+
+def _lock(using: str, job: Job) -> None:
+    list(JobState.objects.using(using).select_for_update().filter(pk=job.pk).order_by().values_list("pk"))
+
+
+def _database_of(job: Job) -> str:
+    return job._state.db or "default"
+
+

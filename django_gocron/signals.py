@@ -1,0 +1,65 @@
+"""Django signals: one for each event, sent with ``event=``, and only where somebody listens.
+
+``sender`` is the event's class. Receivers run in the thread that publishes, must be quick, and may fail: that is
+logged and disturbs nobody.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.dispatch import Signal
+
+from django_gocron import events
+
+logger = logging.getLogger("django_gocron")
+
+scheduler_started = Signal()
+scheduler_stopping = Signal()
+scheduler_stopped = Signal()
+run_started = Signal()
+run_succeeded = Signal()
+run_failed = Signal()
+run_skipped = Signal()
+run_lost = Signal()
+result_refused = Signal()
+ticks_missed = Signal()
+ticks_coalesced = Signal()
+job_broken = Signal()
+job_finished = Signal()
+lease_lost = Signal()
+instance_reaped = Signal()
+database_lost = Signal()
+database_recovered = Signal()
+clock_jumped = Signal()
+
+SIGNALS: dict[type[events.Event], Signal] = {
+    events.SchedulerStarted: scheduler_started,
+    events.SchedulerStopping: scheduler_stopping,
+    events.SchedulerStopped: scheduler_stopped,
+    events.RunStarted: run_started,
+    events.RunSucceeded: run_succeeded,
+    events.RunFailed: run_failed,
+    events.RunSkipped: run_skipped,
+    events.RunLost: run_lost,
+    events.ResultRefused: result_refused,
+    events.TicksMissed: ticks_missed,
+    events.TicksCoalesced: ticks_coalesced,
+    events.JobBroken: job_broken,
+    events.JobFinished: job_finished,
+    events.LeaseLost: lease_lost,
+    events.InstanceReaped: instance_reaped,
+    events.DatabaseLost: database_lost,
+    events.DatabaseRecovered: database_recovered,
+    events.ClockJumped: clock_jumped,
+}
+
+
+def send(event: events.Event) -> None:
+    """The receiver of events that sends signals."""
+    signal = SIGNALS[type(event)]
+    if not signal.receivers:
+        return
+    for receiver, answer in signal.send_robust(sender=type(event), event=event):
+        if isinstance(answer, Exception):
+            logger.error("The receiver %r of a signal failed.", receiver, exc_info=answer)
