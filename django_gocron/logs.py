@@ -22,6 +22,9 @@ logger = logging.getLogger("django_gocron")
 Fields = dict[str, Any]
 Line = tuple[int, str, Fields]
 
+LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
+"""Shorter words for a column of five."""
+
 QUIET = timedelta(hours=1)
 """A job that keeps being skipped for one reason is said once in so long, with how many there were."""
 
@@ -147,7 +150,11 @@ class TextFormatter(logging.Formatter):
     """``16:30:00.012 INFO  run started ...``, in the process's local time."""
 
     def __init__(self) -> None:
-        super().__init__("%(asctime)s.%(msecs)03d %(levelname)-5.5s %(message)s", "%H:%M:%S")
+        super().__init__("%(asctime)s.%(msecs)03d %(level)-5s %(message)s", "%H:%M:%S")
+
+    def format(self, record: logging.LogRecord) -> str:
+        record.level = LEVELS.get(record.levelname, record.levelname)
+        return super().format(record)
 
 
 class JsonFormatter(logging.Formatter):

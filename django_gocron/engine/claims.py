@@ -14,7 +14,7 @@ import uuid
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import connections
 from django.db.models import Exists, OuterRef, Q
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from django_gocron.engine.clock import Clock
+    from django.db.models import QuerySet
+
     from django_gocron.engine.lease import Lease
     from django_gocron.planning import Plan
 
@@ -57,38 +58,37 @@ class _Draft:
 class Claims:
     """Takes ticks and queued runs. Called from the loop's thread only."""
 
-    def __init__(self, using: str, clock: Clock, lease: Lease, *, ahead: timedelta) -> None:
+    def __init__(self, using: str, lease: Lease, *, ahead: timedelta) -> None:
         self._using = using
-        self._clock = clock
         self._lease = lease
         self._ahead = ahead
 
-    def claim(self, *, room: int) -> list[Entry]:
-        """Claim the ticks due within the next ``ahead``, of at most ``room`` jobs; answer the runs that are ours.
+    def claim(self, now: datetime, *, room: int) -> list[Entry]:
+        """Claim the ticks due within ``ahead`` of ``now``, of at most ``room`` jobs; answer the runs that are ours.
 
         Raises ``DatabaseError`` when the database is away.
         """
         if room <= 0 or not self._lease.is_trusted:
             return []
-        draft = unit(self._using, lambda: self._claim_due(min(room, BATCH)))
+        draft = unit(self._using, lambda: self._claim_due(now, min(room, BATCH)))
         for fact in draft.facts:
             events.publish(fact)
         return self._read_back(draft) if draft.runs else []
 
-    def claim_queued(self, *, slots: int) -> list[Entry]:
+    def claim_queued(self, now: datetime, *, slots: int) -> list[Entry]:
         """Claim runs that wait in the queue, at most as many as there are free ``slots``; the oldest of each job."""
         if slots <= 0 or not self._lease.is_trusted:
             return []
-        return unit(self._using, lambda: self._take_queued(slots))
+        return unit(self._using, lambda: self._take_queued(now, slots))
 
-    def is_anything_due(self) -> bool:
+    def is_anything_due(self, now: datetime) -> bool:
         """Whether a claim would find a tick. Costs less than a claim that finds none."""
         next_due = self.next_due_at()
-        return next_due is not None and next_due <= self._clock.now() + self._ahead
+        return next_due is not None and next_due <= now + self._ahead
 
-    def is_anything_queued(self) -> bool:
+    def is_anything_queued(self, now: datetime) -> bool:
         """Whether a run waits in the queue whose time has come."""
-        waiting = Run.objects.using(self._using).filter(status=Status.QUEUED, available_at__lte=self._clock.now())
+        waiting = Run.objects.using(self._using).filter(status=Status.QUEUED, available_at__lte=now)
         return waiting.exists()
 
     def next_due_at(self) -> datetime | None:
@@ -96,8 +96,7 @@ class Claims:
         mine = JobState.objects.using(self._using).filter(next_run_at__isnull=False, job__in=self._my_jobs())
         return mine.order_by("next_run_at").values_list("next_run_at", flat=True).first()
 
-    def _claim_due(self, limit: int) -> _Draft:
-        now = self._clock.now()
+    def _claim_due(self, now: datetime, limit: int) -> _Draft:
         draft = _Draft(claim_id=uuid.uuid4())
         states = self._lock_due(now + self._ahead, limit)
         draft.jobs = Job.objects.using(self._using).in_bulk([state.pk for state in states])
@@ -121,10 +120,13 @@ class Claims:
         ids = list(due.values_list("pk", flat=True)[:limit])
         return list(JobState.objects.using(self._using).filter(pk__in=ids).order_by("next_run_at"))
 
-    def _my_jobs(self) -> object:
-        """Jobs whose task this process has registered, and whose label it serves."""
+    def _my_jobs(self) -> QuerySet[Job, Any]:
+        """Jobs whose task this process has registered, whose label it serves, and, if code has declared them, which
+        its code still declares: during a deploy the old process runs what only the old code has."""
         known = [task.name for task in registry.tasks()]
-        return Job.objects.filter(task__in=known, label__in=("", *self._lease.labels)).values("pk")
+        declared = [declaration.key for declaration in registry.declarations()]
+        mine = Q(key__isnull=True) | Q(key__in=declared)
+        return Job.objects.filter(mine, task__in=known, label__in=("", *self._lease.labels)).values("pk")
 
     def _count_open(self, jobs: dict[int, Job]) -> Counter[int]:
         """First attempts that are claimed or queued, of the jobs that have a limit of runs."""
@@ -158,7 +160,7 @@ class Claims:
             run = new_run(job, status=row.status, reason=row.reason, scheduled_for=row.first)
             run.count, run.window_end, run.finished_at = row.count, row.last, now
             draft.runs.append(run)
-            fact = {"at": now, "job_id": job.pk, "job_name": job.name, "count": row.count}
+            fact: dict[str, Any] = {"at": now, "job_id": job.pk, "job_name": job.name, "count": row.count}
             if row.status == Status.COALESCED:
                 draft.missed[job.pk, planned.ticks[-1].scheduled_for] = (row.first, row.last, row.count)
                 draft.facts.append(events.TicksCoalesced(first=row.first, last=row.last, **fact))
@@ -189,8 +191,8 @@ class Claims:
             if run.job_id in draft.jobs
         ]
 
-    def _take_queued(self, slots: int) -> list[Entry]:
-        claim_id, now = uuid.uuid4(), self._clock.now()
+    def _take_queued(self, now: datetime, slots: int) -> list[Entry]:
+        claim_id = uuid.uuid4()
         ids = self._lock_queued(slots, now)
         if not ids:
             return []
@@ -201,7 +203,7 @@ class Claims:
             claimed_at=now,
         )
         runs = Run.objects.using(self._using).select_related("job").filter(pk__in=ids, claim_id=claim_id)
-        return [make_entry(run, run.job) for run in runs]
+        return [make_entry(run, run.job) for run in runs if run.job is not None]
 
     def _lock_queued(self, slots: int, now: datetime) -> list[int]:
         skip_locked = connections[self._using].features.has_select_for_update_skip_locked
@@ -246,6 +248,7 @@ def new_run(job: Job, *, status: str, scheduled_for: datetime, reason: str = "",
 def make_entry(run: Run, job: Job, missed: tuple[datetime, datetime, int] | None = None) -> Entry:
     """What this instance holds of a run it has claimed."""
     assert run.claim_id is not None
+    assert run.instance_id is not None
     return Entry(
         run_id=run.pk,
         job_id=job.pk,

@@ -64,7 +64,7 @@ class DatabaseNow(Expression):
         moment = clock.host_now() + self._plus
         return "%s", [self.output_field.get_db_prep_value(moment, connection)]
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
         raise NotImplementedError(f"No clock is known for {connection.vendor}.")
 
 

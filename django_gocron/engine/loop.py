@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
     from django_gocron.engine.capacity import Capacity
     from django_gocron.engine.claims import Claims
     from django_gocron.engine.clock import Clock
@@ -57,17 +58,17 @@ class Loop:
     def step(self) -> None:
         """One pass, then the wait for the next. Raises ``DatabaseError`` when the database is away."""
         self._sweep.step()
-        self.claim()
+        self.claim(self._clock.now())
         self._look_after_others()
         self._wakeup.wait(self._seconds_to_next())
 
-    def claim(self) -> int:
-        """Claim what is due soon and what is queued; answer how many runs that were."""
+    def claim(self, now: datetime) -> int:
+        """Claim what is due soon after ``now`` and what is queued; answer how many runs that were."""
         entries = []
-        if self._claims.is_anything_due():
-            entries += self._claims.claim(room=self._capacity.room)
-        if self._claims.is_anything_queued():
-            entries += self._claims.claim_queued(slots=self._capacity.free_slots - len(entries))
+        if self._claims.is_anything_due(now):
+            entries += self._claims.claim(now, room=self._capacity.room)
+        if self._claims.is_anything_queued(now):
+            entries += self._claims.claim_queued(now, slots=self._capacity.free_slots - len(entries))
         if entries:
             self._memory.add(entries)
         return len(entries)

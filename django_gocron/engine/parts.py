@@ -79,7 +79,7 @@ def assemble(options: Options, clock: Clock) -> Parts:
         clock=clock,
         memory=memory,
         capacity=capacity,
-        claims=Claims(using, clock, lease, ahead=options.ahead),
+        claims=Claims(using, lease, ahead=options.ahead),
         sweep=sweep,
         recovery=Recovery(using, clock),
         retention=Retention(using, clock),

@@ -219,7 +219,8 @@ def _choose_tick(
     if job.max_runs is not None and state.run_count >= job.max_runs:
         return None
     if keep and (state.next_tick_at or batch.withdrawn[job.pk]):
-        return min(filter(None, (state.next_tick_at, *batch.withdrawn[job.pk])))
+        known: list[datetime] = [state.next_tick_at] if state.next_tick_at else []
+        return min([*known, *batch.withdrawn[job.pk]])
     now = max(batch.now, job.paused_until or batch.now)
     is_first = state.anchor_at is None
     state.anchor_at = anchor = job.starts_at or state.anchor_at or batch.now

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 WRITER_WAIT = 1.0
 """Seconds after which an idle writer looks again."""
 
+ONE_PRESS = 0.5
+"""Seconds within which two requests to stop are one."""
+
 scheduler_starting = Signal()
 """Sent with ``using`` when a scheduler is about to start, before it has a lease."""
 
@@ -85,6 +88,7 @@ class Scheduler:
         self._state = "new"
         self._stop = Stop(self.parts, self._threads, self._listener)
         self._stop_requested = threading.Event()
+        self._stop_asked_at = 0.0
 
     def __enter__(self) -> Self:
         self.start()
@@ -124,10 +128,16 @@ class Scheduler:
         )
 
     def request_stop(self) -> None:
-        """Ask whoever waits in ``wait`` to shut down, or an ongoing stop to wait no longer. For signal handlers."""
-        if self._stop_requested.is_set():
+        """Ask whoever waits in ``wait`` to shut down, or, the second time, to wait for nothing. For signal handlers.
+
+        A terminal and whatever started this process may both pass on one key press: within half a second it is one.
+        """
+        now = self.clock.boottime()
+        if self._stop_requested.is_set() and now - self._stop_asked_at > ONE_PRESS:
             self._stop.hurry()
-        self._stop_requested.set()
+        elif not self._stop_requested.is_set():
+            self._stop_asked_at = now
+            self._stop_requested.set()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Return True once a stop is requested (also through the instance's row), or False after ``seconds``."""
@@ -149,9 +159,10 @@ class Scheduler:
         return abandoned
 
     def run_due(self) -> None:
-        """Start everything that is due, and return when it has ended and nothing else is due. Needs
-        ``start(loop=False)``."""
-        while self.parts.loop.claim() or self.parts.memory.count():
+        """Start everything that is due at the moment of the call, and return when it has ended or a stop is
+        requested. Needs ``start(loop=False)``, and a scheduler that claims nothing ahead."""
+        now = self.clock.now()
+        while not self.wait(0) and (self.parts.loop.claim(now) or self.parts.memory.count()):
             self.parts.memory.wait(self.parts.memory.generation, 0.05)
 
     def _make_threads(self) -> list[EngineThread]:

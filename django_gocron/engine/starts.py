@@ -124,7 +124,8 @@ class Starts:
         ids = {entry.job_id for entry in entries}
         states = JobState.objects.using(self._using).select_for_update().filter(pk__in=ids).order_by("pk")
         counts = Counter(dict(states.values_list("pk", "run_count")))
-        within, beyond = [], []
+        within: list[Entry] = []
+        beyond: list[Entry] = []
         for entry in entries:
             (within if counts[entry.job_id] < (entry.max_runs or 0) else beyond).append(entry)
             counts[entry.job_id] += 1

@@ -44,7 +44,7 @@ class EngineThread:
         """Ask the thread to end after its current step, and wait for that up to ``seconds``."""
         self._stopping.set()
         self._wake()
-        if self._thread is not threading.current_thread():
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(seconds)
 
     def _run(self) -> None:

@@ -53,13 +53,12 @@ _current: ContextVar[Output | None] = ContextVar("gocron_output", default=None)
 
 
 class _Handler(logging.Handler):
-    def createLock(self) -> None:  # noqa: N802 (the name is logging's)
-        self.lock = None
-
-    def emit(self, record: logging.LogRecord) -> None:
+    def handle(self, record: logging.LogRecord) -> bool:
+        """In place of ``emit``: ``logging`` calls that one under the handler's lock."""
         output = _current.get()
         if output is not None:
             output.add(record)
+        return True
 
 
 _handler = _Handler()

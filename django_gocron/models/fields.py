@@ -56,7 +56,7 @@ class TolerantJSONField(models.JSONField):
 
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
         try:
-            return super().from_db_value(value, expression, connection)  # type: ignore[misc]
+            return super().from_db_value(value, expression, connection)
         except ValueError as error:
             return Unreadable(str(value), str(error))
 
@@ -85,9 +85,6 @@ class ScheduleField(TolerantJSONField):
 
     def get_prep_value(self, value: Any) -> Any:
         return super().get_prep_value(value.to_dict() if isinstance(value, Schedule) else value)
-
-    def validate(self, value: Any, model_instance: models.Model | None) -> None:
-        super().validate(value.to_dict() if isinstance(value, Schedule) else value, model_instance)
 
     def validate(self, value: Any, model_instance: models.Model | None) -> None:
         super().validate(value.to_dict() if isinstance(value, Schedule) else value, model_instance)
@@ -129,13 +126,13 @@ class _ScheduleFormField(forms.JSONField):
         return self.prepare_value(initial) != data and super().has_changed(self.prepare_value(initial), data)
 
 
-class InstantField(models.DateTimeField):
+class InstantField(models.DateTimeField):  # type: ignore[type-arg]
     """An instant: aware and UTC in Python, UTC in the database, whatever USE_TZ and TIME_ZONE say.
 
     Do not use ``__date``, ``date_hierarchy`` or ``Trunc`` on it: Django applies the project's zone to those.
     """
 
-    def to_python(self, value: Any) -> dt.datetime | None:
+    def to_python(self, value: Any) -> Any:
         if isinstance(value, str):
             value = self._parse(value)
         if not isinstance(value, dt.datetime):
@@ -176,7 +173,7 @@ class InstantField(models.DateTimeField):
         return value
 
 
-class TagsField(models.CharField):
+class TagsField(models.CharField):  # type: ignore[type-arg]
     """Lower-case tags: a list in Python, one text delimited by ``|`` in the database (``|a|b|``).
 
     Filter with ``Job.objects.tagged()``. ``|`` and ``,`` cannot be part of a tag.
@@ -189,7 +186,7 @@ class TagsField(models.CharField):
     def from_db_value(self, value: str | None, expression: Any, connection: BaseDatabaseWrapper) -> list[str]:
         return self.to_python(value)
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: Any) -> list[str]:
         parts = value.replace("|", ",").split(",") if isinstance(value, str) else value or []
         return list(dict.fromkeys(tag for tag in (str(part).strip().lower() for part in parts) if tag))
 

@@ -8,15 +8,24 @@ from django.db import models
 
 if TYPE_CHECKING:
     from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+    from django.db.models import Q
 
 
 class LiveIndex(models.Index):
-    """A partial index where the database has them, the whole index elsewhere (Django would make none)."""
+    """An index of the rows that ``where`` selects, on databases that have partial indexes; elsewhere of all rows
+    (Django would make no index there, and warn)."""
+
+    def __init__(self, *, where: Q, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.where = where
+
+    def deconstruct(self) -> Any:
+        path, expressions, kwargs = super().deconstruct()
+        return path, expressions, {**kwargs, "where": self.where}
 
     def create_sql(
         self, model: type[models.Model], schema_editor: BaseDatabaseSchemaEditor, using: str = "", **kwargs: Any
     ) -> Any:
-        if schema_editor.connection.features.supports_partial_indexes:
-            return super().create_sql(model, schema_editor, using, **kwargs)
-        whole = models.Index(*self.expressions, fields=self.fields, name=self.name)
-        return whole.create_sql(model, schema_editor, using, **kwargs)
+        partial = schema_editor.connection.features.supports_partial_indexes
+        index = models.Index(fields=self.fields, name=self.name, condition=self.where if partial else None)
+        return index.create_sql(model, schema_editor, using, **kwargs)

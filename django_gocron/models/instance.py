@@ -52,7 +52,7 @@ class Instance(models.Model):
         indexes = [
             LiveIndex(
                 fields=["lease_expires_at"],
-                condition=Q(reaped_at__isnull=True, stopped_at__isnull=True),
+                where=Q(reaped_at__isnull=True, stopped_at__isnull=True),
                 name="gocron_instance_unreaped",
             ),
         ]

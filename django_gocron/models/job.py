@@ -70,7 +70,8 @@ class JobQuerySet(models.QuerySet["Job"]):
 
     @property
     def _write_alias(self) -> str:
-        return self._db or router.db_for_write(self.model, **self._hints)
+        alias: str | None = self._db  # type: ignore[attr-defined]
+        return alias or router.db_for_write(self.model, **self._hints)  # type: ignore[attr-defined]
 
     def _announce(self) -> None:
         definition_changed.send(sender=self.model, using=self._write_alias, job_ids=None)
@@ -248,7 +249,7 @@ class Job(JobActions, models.Model):
         super().clean()
         validate_job(self)
 
-    def save(self, **kwargs: Any) -> None:  # type: ignore[override]
+    def save(self, **kwargs: Any) -> None:
         """Also plans the job anew, in the same transaction."""
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
         with transaction.atomic(using=using):
@@ -267,6 +268,6 @@ class Job(JobActions, models.Model):
         from django_gocron.models.state import JobState
 
         JobState.objects.using(using).filter(pk=self.pk).update(version=F("version"))
-        self.plan_version = F("plan_version") + 1  # type: ignore[assignment]
+        self.plan_version = F("plan_version") + 1
         if kwargs.get("update_fields") is not None:
             kwargs["update_fields"] = {*kwargs["update_fields"], "plan_version"}

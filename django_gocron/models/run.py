@@ -100,12 +100,12 @@ class Run(models.Model):
         indexes = [
             LiveIndex(
                 fields=["status", "available_at"],
-                condition=Q(status=Status.QUEUED.value),
+                where=Q(status=Status.QUEUED.value),
                 name="gocron_run_queued",
             ),
             LiveIndex(
                 fields=["instance", "status"],
-                condition=Q(status__in=[status.value for status in LIVE]),
+                where=Q(status__in=[status.value for status in LIVE]),
                 name="gocron_run_live",
             ),
         ]

@@ -56,7 +56,7 @@ class JobState(models.Model):
         verbose_name_plural = _("job states")
         default_permissions = ()
         indexes = [
-            LiveIndex(fields=["broken_code"], condition=~Q(broken_code=""), name="gocron_state_broken"),
+            LiveIndex(fields=["broken_code"], where=~Q(broken_code=""), name="gocron_state_broken"),
         ]
 
     def __str__(self) -> str:
