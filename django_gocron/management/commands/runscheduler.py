@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import signal
 import sys
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings as django_settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
-from django.utils import autoreload
 
 from django_gocron import logs
 from django_gocron.conf import get_settings
@@ -20,6 +18,7 @@ from django_gocron.engine.scheduler import Scheduler, check_ready
 from django_gocron.engine.tally import Tally
 from django_gocron.exceptions import GocronError
 from django_gocron.management.banner import write_banner
+from django_gocron.management.reloading import run_reloading
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -61,7 +60,7 @@ class Command(BaseCommand):
         elif options["once"]:
             self._run_once(self._make_scheduler(options))
         elif self._reloads(options["autoreload"]):
-            autoreload.run_with_reloader(self._run_reloaded, options)
+            run_reloading(lambda: self._start_reloaded(options))
         else:
             self._run(self._make_scheduler(options))
 
@@ -83,18 +82,16 @@ class Command(BaseCommand):
             pass
         _leave(scheduler.shutdown())
 
-    def _run_reloaded(self, options: dict[str, Any]) -> None:
-        """Under the reloader: this is not the main thread, and a change of code ends the process by ``sys.exit``."""
+    def _start_reloaded(self, options: dict[str, Any]) -> Scheduler:
+        """Not in the main thread: what is wrong ends the process here."""
         try:
             scheduler = self._make_scheduler(options)
-            atexit.register(_stop_at_exit, scheduler)
             _ask(scheduler.start)
         except CommandError as error:
-            self.stderr.write(f"{error}")
+            self.stderr.write(str(error))
             os._exit(1)
         write_banner(self.stdout, self.style, scheduler)
-        scheduler.wait()
-        os._exit(_code(scheduler.shutdown()))
+        return scheduler
 
     def _run_once(self, scheduler: Scheduler) -> None:
         _stop_on_signals(scheduler)
@@ -137,18 +134,9 @@ def _stop_on_signals(scheduler: Scheduler) -> None:
         signal.signal(number, lambda *_: scheduler.request_stop())
 
 
-def _stop_at_exit(scheduler: Scheduler) -> None:
-    _stop_on_signals(scheduler)
-    scheduler.shutdown()
-
-
-def _code(abandoned: int) -> int:
-    return 1 if abandoned else 0
-
-
 def _leave(abandoned: int) -> None:
     """Threads that still run user code would keep the interpreter from ending."""
     if abandoned:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(_code(abandoned))
+        os._exit(1)
