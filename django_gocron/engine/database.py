@@ -95,21 +95,26 @@ def unit(using: str, work: Callable[[], T]) -> T:
     """
     if connections[using].in_atomic_block:
         return work()
-    return repeat(using, lambda: _transaction(using, work))
+    return statement(using, lambda: _transaction(using, work))
 
 
-def repeat(using: str, work: Callable[[], T]) -> T:
+def statement(using: str, work: Callable[[], T]) -> T:
+    """Run one write in autocommit: the server completes it even if this process freezes. Else like ``unit``."""
+    return read(using, lambda: _paced(using, work))
+
+
+def read(using: str, work: Callable[[], T]) -> T:
     """Run ``work``, which must be repeatable, again after a lost connection, a deadlock or a lock not obtained."""
     for attempt in range(1, ATTEMPTS):
         try:
-            return _paced(using, work)
+            return work()
         except (OperationalError, InterfaceError) as error:
             if connections[using].in_atomic_block:
                 raise
             logger.debug("Attempt %d of a unit of work failed: %s", attempt, error)
             connections[using].close_if_unusable_or_obsolete()
             clock.pause(0.005 * 2**attempt)
-    return _paced(using, work)
+    return work()
 
 
 def _transaction(using: str, work: Callable[[], T]) -> T:

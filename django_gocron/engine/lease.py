@@ -21,7 +21,7 @@ from django.db.models import Exists
 
 import django_gocron
 from django_gocron import registry
-from django_gocron.engine.database import DatabaseNow, repeat
+from django_gocron.engine.database import DatabaseNow, read, statement
 from django_gocron.models import Instance
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ class Lease:
             heartbeat_at=DatabaseNow(),
             lease_expires_at=DatabaseNow(self._duration),
         )
-        repeat(self._using, lambda: row.save(using=self._using, force_insert=True))
+        statement(self._using, lambda: row.save(using=self._using, force_insert=True))
         self._trust_from(asked_at)
 
     def renew(self, *, clock_offset: float = 0.0) -> bool:
         """Extend the lease; False when the row has been reaped. ``clock_offset`` is in seconds."""
         asked_at = self._clock.boottime()
         mine = Instance.objects.using(self._using).unreaped().filter(pk=self.instance_id)
-        renewed = repeat(
+        renewed = statement(
             self._using,
             lambda: mine.update(
                 heartbeat_at=DatabaseNow(),
@@ -99,7 +99,7 @@ class Lease:
     def is_asked_to_stop(self) -> bool:
         """Whether somebody has asked this instance to stop, through its row."""
         asked = Instance.objects.using(self._using).filter(pk=self.instance_id, stop_requested_at__isnull=False)
-        return repeat(self._using, asked.exists)
+        return read(self._using, asked.exists)
 
     def distrust(self) -> None:
         """Begin nothing more."""

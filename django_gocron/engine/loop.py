@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
+    from django_gocron.engine.audit import Audit
     from django_gocron.engine.capacity import Capacity
     from django_gocron.engine.claims import Claims
     from django_gocron.engine.clock import Clock
@@ -36,6 +37,7 @@ class Loop:
         claims: Claims,
         sweep: Sweep,
         recovery: Recovery,
+        audit: Audit,
         retention: Retention,
         heartbeat: Heartbeat,
         wakeup: Wakeup,
@@ -48,6 +50,7 @@ class Loop:
         self._claims = claims
         self._sweep = sweep
         self._recovery = recovery
+        self._audit = audit
         self._retention = retention
         self._heartbeat = heartbeat
         self._wakeup = wakeup
@@ -80,6 +83,7 @@ class Loop:
         self._next_housekeeping = now + HOUSEKEEPING
         if self._heartbeat.may_reap:
             self._recovery.reap()
+        self._audit.step()
         self._retention.step()
 
     def _seconds_to_next(self) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.utils.module_loading import import_string
 
+from django_gocron.engine.audit import Audit
 from django_gocron.engine.capacity import Capacity
 from django_gocron.engine.claims import Claims
 from django_gocron.engine.completions import Completions
@@ -82,6 +83,7 @@ def assemble(options: Options, clock: Clock) -> Parts:
         claims=Claims(using, lease, ahead=options.ahead),
         sweep=sweep,
         recovery=Recovery(using, clock),
+        audit=Audit(using, clock, lease, memory, every=options.heartbeat),
         retention=Retention(using, clock),
         heartbeat=heartbeat,
         wakeup=wakeup,

@@ -9,7 +9,7 @@ from django.db.models import F, Q, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from django_gocron.conf import get_settings
-from django_gocron.engine.database import repeat
+from django_gocron.engine.database import statement
 from django_gocron.models import Job, Run
 from django_gocron.models.choices import LIVE
 
@@ -80,4 +80,4 @@ class Retention:
     def _delete(self, ids: list[int]) -> int:
         if not ids:
             return 0
-        return repeat(self._using, lambda: Run.objects.using(self._using).filter(pk__in=ids).delete()[0])
+        return statement(self._using, lambda: Run.objects.using(self._using).filter(pk__in=ids).delete()[0])

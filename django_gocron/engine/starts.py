@@ -23,7 +23,7 @@ from django.db import IntegrityError, connections, transaction
 from django.db.models import F, Value
 from django.db.models.functions import Greatest, NullIf
 
-from django_gocron.engine.database import repeat, unit
+from django_gocron.engine.database import read, statement, unit
 from django_gocron.engine.lease import lease_is_valid
 from django_gocron.engine.memory import State
 from django_gocron.engine.refusals import Refusals, claims_of
@@ -81,7 +81,7 @@ class Starts:
             if not entries:
                 return set()
             try:
-                count = repeat(self._using, lambda: self._update(entries))
+                count = statement(self._using, lambda: self._update(entries))
             except IntegrityError:
                 busy = held_keys(self._using, entries)
                 entries = [entry for entry in entries if entry.lock_key not in busy]
@@ -101,19 +101,23 @@ class Starts:
 
     def _read_back(self, entries: Sequence[Entry]) -> set[int]:
         """Which of the runs are running and ours; those that are neither running nor claimed are dropped."""
-        found = repeat(self._using, lambda: dict(claims_of(self._using, entries).values_list("pk", "status")))
+        found = read(self._using, lambda: dict(claims_of(self._using, entries).values_list("pk", "status")))
         ours = (Status.RUNNING, Status.CLAIMED)
         self._memory.forget([entry for entry in entries if found.get(entry.run_id) not in ours])
         return {pk for pk, status in found.items() if status == Status.RUNNING}
 
     def _move_guarded(self, entries: Sequence[Entry]) -> set[int]:
-        """Under the state rows that nobody else has locked; the other runs are looked at again."""
+        """Under the state rows that nobody else has locked; the other runs are looked at again, and so are all when
+        somebody takes a lock even now."""
         skip_locked = connections[self._using].features.has_select_for_update_skip_locked
         states = JobState.objects.using(self._using).select_for_update(skip_locked=skip_locked)
         locked = set(states.filter(pk__in={entry.job_id for entry in entries}).values_list("pk", flat=True))
         busy = held_keys(self._using, entries)
         ours = [entry for entry in entries if entry.job_id in locked and entry.lock_key not in busy]
-        self._update(ours)
+        try:
+            self._update(ours)
+        except IntegrityError:
+            return set()
         return self._read_back(ours)
 
     def _move_counted(self, entries: list[Entry]) -> set[int]:
@@ -142,13 +146,15 @@ class Starts:
             JobState.objects.using(self._using).filter(pk__in=ids).update(run_count=F("run_count") + number)
 
 
-def held_keys(using: str, entries: Iterable[Entry]) -> set[str]:
-    """Which of the entries' lock keys a run holds now."""
+def held_keys(using: str, entries: Sequence[Entry]) -> set[str]:
+    """Which of the entries' lock keys another run holds now. An entry that holds its own was started by a write whose
+    answer got lost: it is started again, and found to be running."""
     keys = {entry.lock_key for entry in entries if entry.lock_key}
     if not keys:
         return set()
-    held = Run.objects.using(using).filter(held_lock__in=keys).values_list("held_lock", flat=True)
-    return {key for key in repeat(using, lambda: list(held)) if key}
+    ours = [entry.run_id for entry in entries]
+    held = Run.objects.using(using).filter(held_lock__in=keys).exclude(pk__in=ours)
+    return {key for key in read(using, lambda: list(held.values_list("held_lock", flat=True))) if key}
 
 
 def _one_per_key(entries: Iterable[Entry]) -> list[Entry]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from django.db import DatabaseError
 
 from django_gocron import events
-from django_gocron.engine.database import repeat
+from django_gocron.engine.database import statement
 from django_gocron.engine.memory import IN_A_SLOT, State
 from django_gocron.engine.recovery import give_back, stop_instance
 
@@ -71,7 +71,7 @@ class Stop:
         held = self._parts.memory.withdraw(to=State.GIVING_BACK)
         using = self._parts.using
         try:
-            repeat(using, lambda: give_back(using, held))
+            statement(using, lambda: give_back(using, held))
         except DatabaseError as error:
             logger.warning("Claimed runs could not be given back (%s); they are recovered later.", error)
         self._parts.memory.forget(held)
