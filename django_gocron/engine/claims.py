@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 BATCH = 500
 """Jobs claimed in one transaction, at most."""
 
+MOST_FOREIGN = 5000
+"""Due jobs of others that are passed over, at most."""
+
 
 @dataclass(slots=True)
 class _Draft:
@@ -99,9 +102,11 @@ class Claims:
     def _claim_due(self, now: datetime, limit: int) -> _Draft:
         draft = _Draft(claim_id=uuid.uuid4())
         states = self._lock_due(now + self._ahead, limit)
-        draft.jobs = Job.objects.using(self._using).in_bulk([state.pk for state in states])
+        draft.jobs = self._my_jobs().using(self._using).in_bulk([state.pk for state in states])
         open_runs = self._count_open(draft.jobs)
         for state in states:
+            if state.pk not in draft.jobs:
+                continue
             self._plan(draft, state, open_runs[state.pk], now)
         if draft.states:
             save_states(self._using, draft.states, PLANNED)
@@ -109,24 +114,22 @@ class Claims:
         return draft
 
     def _lock_due(self, horizon: datetime, limit: int) -> list[JobState]:
-        """Lock by a statement that reads the index only (MariaDB would else lock every due row), then read."""
+        """Lock by a statement that reads the index alone (MariaDB would else lock every due row, or the jobs), then
+        read. Jobs that are not ours are passed over, not to stand in the way of ours."""
         skip_locked = connections[self._using].features.has_select_for_update_skip_locked
-        due = (
-            JobState.objects.using(self._using)
-            .select_for_update(skip_locked=skip_locked)
-            .filter(lease_is_valid(self._lease.instance_id), next_run_at__lte=horizon, job__in=self._my_jobs())
-            .order_by("next_run_at")
-        )
-        ids = list(due.values_list("pk", flat=True)[:limit])
+        due = JobState.objects.using(self._using).filter(next_run_at__lte=horizon)
+        foreign = list(due.exclude(job__in=self._my_jobs()).values_list("pk", flat=True)[:MOST_FOREIGN])
+        mine = due.filter(lease_is_valid(self._lease.instance_id)).exclude(pk__in=foreign).order_by("next_run_at")
+        ids = list(mine.select_for_update(skip_locked=skip_locked).values_list("pk", flat=True)[:limit])
         return list(JobState.objects.using(self._using).filter(pk__in=ids).order_by("next_run_at"))
 
-    def _my_jobs(self) -> QuerySet[Job, Any]:
+    def _my_jobs(self) -> QuerySet[Job]:
         """Jobs whose task this process has registered, whose label it serves, and, if code has declared them, which
         its code still declares: during a deploy the old process runs what only the old code has."""
         known = [task.name for task in registry.tasks()]
         declared = [declaration.key for declaration in registry.declarations()]
         mine = Q(key__isnull=True) | Q(key__in=declared)
-        return Job.objects.filter(mine, task__in=known, label__in=("", *self._lease.labels)).values("pk")
+        return Job.objects.filter(mine, task__in=known, label__in=("", *self._lease.labels))
 
     def _count_open(self, jobs: dict[int, Job]) -> Counter[int]:
         """First attempts that are claimed or queued, of the jobs that have a limit of runs."""

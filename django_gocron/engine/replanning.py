@@ -251,9 +251,9 @@ def _end_queued(batch: _Batch, jobs: Sequence[Job]) -> None:
 
 
 def end_queued(using: str, job_ids: Collection[int], now: datetime) -> None:
-    """End the runs of these jobs that wait in the queue, those started by hand excepted."""
+    """End the runs of these jobs that have not begun, those started by hand excepted."""
     if job_ids:
-        waiting = Run.objects.using(using).filter(job__in=job_ids, status=Status.QUEUED)
+        waiting = Run.objects.using(using).filter(job__in=job_ids, status__in=(Status.QUEUED, Status.CLAIMED))
         waiting.exclude(origin=Origin.MANUAL).update(
             status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=now, held_lock=None
         )

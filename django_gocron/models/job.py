@@ -56,6 +56,7 @@ class JobQuerySet(models.QuerySet["Job"]):
 
     def update(self, **changes: Any) -> int:
         with transaction.atomic(using=self._write_alias):
+            lock_states(self._write_alias, self)
             count = super().update(**changes, plan_version=F("plan_version") + 1)
             self._announce()
         return count
@@ -263,11 +264,16 @@ class Job(JobActions, models.Model):
     save.alters_data = True  # type: ignore[attr-defined]
 
     def _bump(self, using: str, kwargs: dict[str, Any]) -> None:
-        """Take the state row first, as the engine does (by a write, which SQLite wants first), and count the edit in
-        the edit's own statement."""
-        from django_gocron.models.state import JobState
-
-        JobState.objects.using(using).filter(pk=self.pk).update(version=F("version"))
+        """Count the edit in the edit's own statement."""
+        lock_states(using, [self.pk])
         self.plan_version = F("plan_version") + 1
         if kwargs.get("update_fields") is not None:
             kwargs["update_fields"] = {*kwargs["update_fields"], "plan_version"}
+
+
+def lock_states(using: str, jobs: Any) -> None:
+    """Take the state rows of these jobs (keys, or a queryset) before the jobs are written, in the order in which the
+    engine takes locks; by a write, since SQLite wants one first."""
+    from django_gocron.models.state import JobState
+
+    JobState.objects.using(using).filter(pk__in=jobs).update(version=F("version"))

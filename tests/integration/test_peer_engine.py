@@ -1,0 +1,111 @@
+"""What bit the users of other schedulers, where jobs run; each test says which report it answers."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+
+from django_gocron import Cron, Every, current_run, registry
+from django_gocron.engine.scheduler import Scheduler
+from django_gocron.models import Job, JobState, Run
+from django_gocron.models.choices import Status
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATIENCE = 30.0
+"""Seconds to wait for what a working engine does in a moment."""
+
+ran: dict[str, threading.Semaphore] = defaultdict(lambda: threading.Semaphore(0))
+
+
+def note_run() -> None:
+    run = current_run()
+    assert run is not None
+    ran[run.job_name].release()
+
+
+def take_limit(limit: int) -> None:
+    note_run()
+
+
+TASK = f"{__name__}.note_run"
+TASK_WITH_ARGUMENT = f"{__name__}.take_limit"
+
+
+@pytest.fixture(autouse=True)
+def tasks() -> Iterator[None]:
+    ran.clear()
+    with registry.isolated():
+        registry.register(note_run)
+        registry.register(take_limit)
+        yield
+
+
+def wait_for_run(name: str, times: int = 1) -> bool:
+    return all(ran[name].acquire(timeout=PATIENCE) for _ in range(times))
+
+
+def test_b14_an_edit_is_taken_up_without_a_restart() -> None:
+    """B14"""
+    job = Job.objects.create(name="edited", task=TASK, schedule=Cron("0 0 1 1 *"))
+    with Scheduler(workers=2):
+        job.schedule = Every(seconds=0.2)
+        job.save()
+        assert wait_for_run("edited", times=2)
+        Job.objects.filter(pk=job.pk).update(enabled=False)
+        disabled = JobState.objects.get(pk=job.pk)
+        assert disabled.next_run_at is None
+        assert not Run.objects.filter(job=job, status=Status.CLAIMED).exists()
+
+
+def test_b14_an_edit_by_sql_is_found_by_the_sweep() -> None:
+    """B14"""
+    job = Job.objects.create(name="edited by SQL", task=TASK, schedule=Cron("0 0 1 1 *"))
+    with Scheduler(workers=2):
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE gocron_job SET schedule = %s WHERE id = %s",
+                ['{"kind": "cron", "version": 1, "expression": "* * * * * *"}', job.pk],
+            )
+        assert wait_for_run("edited by SQL")
+
+
+def test_b24_a_poisoned_row_stops_nobody_else() -> None:
+    """B24"""
+    every = Every(seconds=0.5)
+    Job.objects.create(name="good 1", task=TASK, schedule=every)
+    Job.objects.create(name="bad arguments", task=TASK_WITH_ARGUMENT, schedule=every, kwargs={"limits": 3})
+    Job.objects.create(name="gone", task="tests.gone.task", schedule=every)
+    Job.objects.create(name="good 2", task=TASK, schedule=every)
+    with Scheduler(workers=2):
+        assert wait_for_run("good 1", times=2)
+        assert wait_for_run("good 2", times=2)
+    broken = JobState.objects.get(job__name="bad arguments")
+    assert broken.broken_code == "arguments_do_not_fit"
+    assert "limits" in broken.broken_text
+    assert not Run.objects.filter(job__name__in=["bad arguments", "gone"]).exists()
+
+
+def test_b48_a_job_that_fails_goes_on() -> None:
+    """B48"""
+    attempts = threading.Semaphore(0)
+
+    def fail() -> None:
+        attempts.release()
+        raise RuntimeError("always")
+
+    fail.__qualname__ = "fail"
+    task = registry.register(fail)
+    Job.objects.create(name="failing", task=task.name, schedule=Every(seconds=0.2))
+    with Scheduler(workers=2):
+        assert all(attempts.acquire(timeout=PATIENCE) for _ in range(4))
+    ticks = list(Run.objects.filter(status=Status.FAILED).order_by("pk").values_list("scheduled_for", flat=True))
+    assert len(ticks) >= 3
+    assert {later - earlier for earlier, later in zip(ticks, ticks[1:], strict=False)} == {
+        timedelta(seconds=0.2)
+    }
