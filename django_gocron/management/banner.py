@@ -38,6 +38,7 @@ def write_banner(stdout: OutputWrapper, style: Any, scheduler: Scheduler) -> Non
     for line in _troubles(jobs):
         stdout.write(style.WARNING(f"! {line}"))
     stdout.write("Press Ctrl-C to stop after current runs; press it twice to stop at once.")
+    stdout.flush()  # a pipe or a file would keep it until much more was written
 
 
 def _versions(using: str) -> str:

@@ -21,7 +21,7 @@ class Subcommand(ABC):
 
     @abstractmethod
     def run(self, command: BaseCommand, options: Mapping[str, Any]) -> int:
-        """Do it with these options, writing to ``command.stdout``, and answer the exit code: 0, or 1 for a problem found.
+        """Do it, writing to ``command.stdout``, and answer the exit code: 0, or 1 for a problem found.
 
         A ``GocronError``, or an error of the database, ends with its message and 1.
         """

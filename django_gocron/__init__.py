@@ -1,0 +1,20 @@
+"""Scheduled jobs for Django: rows edited in the admin or declared with ``@job``, run by ``manage.py runscheduler``."""
+
+from django_gocron.context import current_run
+from django_gocron.registry import job
+from django_gocron.schedules import Cron, Daily, Every, EveryRandom, Monthly, OneTime, Schedule, Weekly
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Cron",
+    "Daily",
+    "Every",
+    "EveryRandom",
+    "Monthly",
+    "OneTime",
+    "Schedule",
+    "Weekly",
+    "current_run",
+    "job",
+]
