@@ -1,0 +1,93 @@
+"""One pytest run tests one database. Tests whose service is absent are skipped, and the summary says so."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from tests.services import Service, find_service, required_services
+
+DATABASE = os.environ.get("GOCRON_TEST_DATABASE", "sqlite")
+DATABASE_DIRECTORIES = ("integration", "concurrency", "contracts")
+
+hypothesis.settings.register_profile(
+    "gocron", deadline=None
+)  # how fast a machine is says nothing of the code
+hypothesis.settings.load_profile("gocron")
+
+SKIPPED_FOR_LACK_OF = pytest.StashKey[Counter[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[SKIPPED_FOR_LACK_OF] = Counter()
+    absent = [service for service in map(find_service, _required_here()) if not service.is_present]
+    if absent:
+        reasons = "\n".join(f"  {service.name}: {service.note}" for service in absent)
+        raise pytest.UsageError(f"GOCRON_TEST_REQUIRE asks for services that are absent:\n{reasons}")
+
+
+def _required_here() -> list[str]:
+    """Other databases than this run's are asked for by their own runs."""
+    try:
+        return [name for name in required_services() if name in (DATABASE, "redis", "chromium")]
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    elsewhere = [item for item in items if not _belongs_here(item)]
+    if elsewhere:
+        config.hook.pytest_deselected(items=elsewhere)
+        items[:] = [item for item in items if item not in elsewhere]
+    for item in items:
+        for name in _needs(item):
+            _skip_where_absent(item, find_service(name))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """The directory says what a test touches, before ``-m`` looks at the marks."""
+    directory = item.path.relative_to(Path(__file__).parent).parts[0]
+    if directory in DATABASE_DIRECTORIES:
+        item.add_marker("database")
+    if directory == "browser":
+        item.add_marker(pytest.mark.needs("chromium"))
+
+
+def _belongs_here(item: pytest.Item) -> bool:
+    return all(DATABASE in mark.args for mark in item.iter_markers("only_on"))
+
+
+def _needs(item: pytest.Item) -> set[str]:
+    services = {name for mark in item.iter_markers("needs") for name in mark.args}
+    return services | {DATABASE} if _touches_database(item) else services
+
+
+def _touches_database(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in ("database", "django_db"))
+
+
+def _skip_where_absent(item: pytest.Item, service: Service) -> None:
+    if not service.is_present:
+        item.config.stash[SKIPPED_FOR_LACK_OF][service.name] += 1
+        item.add_marker(pytest.mark.skip(reason=f"no {service.name}: {service.note}"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    skipped = config.stash[SKIPPED_FOR_LACK_OF]
+    terminalreporter.section("services")
+    for service in map(find_service, (DATABASE, "redis", "chromium")):
+        lack = f"ABSENT: {skipped[service.name]} tests skipped. {service.note}."
+        terminalreporter.line(f"{service.name}: {f'ok ({service.note})' if service.is_present else lack}")
+
+
+def pytest_unconfigure() -> None:
+    """SQLite's journal files may outlive the test database."""
+    if name := os.environ.get("GOCRON_TEST_DATABASE_NAME"):
+        for file in Path(tempfile.gettempdir()).glob(f"{name}.sqlite3*"):
+            file.unlink(missing_ok=True)
