@@ -40,10 +40,6 @@ $(VENV)/.package: $(VENV)/.made pyproject.toml | which
 	$(INSTALL)
 	@touch $@
 
-$(VENV)/.demo: $(VENV)/.made pyproject.toml | which
-	$(INSTALL) --group demo
-	@touch $@
-
 $(VENV)/.test: $(VENV)/.made pyproject.toml | which
 	$(INSTALL) --group test
 	@$(PIP) install --group mysqlclient 2> $(VENV)/mysqlclient.log || \
@@ -60,7 +56,7 @@ $(VENV)/.docs: $(VENV)/.made pyproject.toml | which
 
 # --- what people run -----------------------------------------------------------------------------
 
-demo: which $(VENV)/.demo
+demo: which $(VENV)/.package
 	@$(BIN)/python example_project/manage.py demo $(if $(FOR),--for $(FOR))
 
 test: which $(VENV)/.test
@@ -86,7 +82,7 @@ $(LINTS:%=lint-%): $(VENV)/.lint
 lint-style:
 	$(BIN)/ruff check
 lint-format:
-	$(BIN)/ruff format --check
+	$(BIN)/ruff format --check --output-format concise
 lint-types:
 	$(BIN)/mypy
 	cd example_project && PYTHONPATH=. ../$(BIN)/mypy

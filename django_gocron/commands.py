@@ -33,6 +33,8 @@ LONGEST_LINE = 8192
 """Characters after which a line without an end is logged all the same."""
 
 logger = logging.getLogger("django_gocron.commands")
+if logger.level == logging.NOTSET:
+    logger.setLevel(logging.INFO)  # what a command prints is its output, however quiet the project's log is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,23 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 MASK = "********"
 
-_SECRET_NAME = re.compile(r"api_?key|auth|credential|passw|passphrase|private_?key|secret|signature|token", re.I)
+SHORTEST = 4
+"""A shorter text is not looked for: it would mask half of what it is looked for in."""
+
+_SECRET_NAME = re.compile(
+    r"api_?key|auth|credential|passw|passphrase|private_?key|secret|signature|token", re.I
+)
 _IN_URL = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s/@]+(?=@)", re.I)
+_IN_HEADER = re.compile(
+    r"(?P<before>\bauthorization['\"]?\s*[=:]\s*['\"]?)(?:(?P<scheme>\w+)\s+)?[^\s'\",;]+", re.I
+)
 _ASSIGNED = re.compile(
-    r"(?P<before>\b\w*(?:api_?key|passw(?:or)?d|passphrase|secret|token)\w*['\"]?\s*[=:]\s*['\"]?)(?P<value>[^\s'\",;&)}]+)",
+    r"(?P<before>\b\w*(?:api[_-]?key|credential|passw(?:or)?d|passphrase|private[_-]?key|secret|token)\w*['\"]?\s*[=:]\s*)"
+    r"(?:(?P<quote>['\"])(?:\\.|(?!(?P=quote)).)*(?P=quote)|['\"]?[^\s'\",;&)}\]]+)",
     re.I,
 )
 
@@ -25,7 +34,9 @@ def is_secret(name: str) -> bool:
 
 def mask_arguments(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments with the secret ones masked, for people to see."""
-    return {name: MASK if is_secret(name) and value else _mask_inside(value) for name, value in kwargs.items()}
+    return {
+        name: MASK if is_secret(name) and value else _mask_inside(value) for name, value in kwargs.items()
+    }
 
 
 def _mask_inside(value: Any) -> Any:
@@ -36,18 +47,36 @@ def _mask_inside(value: Any) -> Any:
 
 def find_secrets(kwargs: Mapping[str, Any]) -> set[str]:
     """The texts that must not show up in what a run leaves behind."""
-    secrets: set[str] = set()
-    for name, value in kwargs.items():
-        if isinstance(value, dict):
-            secrets |= find_secrets(value)
-        elif is_secret(name) and len(str(value)) >= 4:
-            secrets.add(str(value))
-    return secrets
+    return {text for text in _secrets(kwargs, inside=False) if len(text) >= SHORTEST}
+
+
+def _secrets(value: Any, *, inside: bool) -> Iterator[str]:
+    """All texts and numbers below a secret name, however deep."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _secrets(item, inside=inside or is_secret(name))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _secrets(item, inside=inside)
+    elif inside and value is not None and not isinstance(value, bool):
+        yield str(value)
 
 
 def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text without these secrets, without passwords in URLs, and without values assigned to secret names."""
+    """The text without these secrets, without passwords in URLs and authorization headers, and without values
+    assigned to secret names."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, MASK)
     text = _IN_URL.sub(rf"\g<before>{MASK}", text)
-    return _ASSIGNED.sub(rf"\g<before>{MASK}", text)
+    text = _IN_HEADER.sub(_mask_header, text)
+    return _ASSIGNED.sub(_mask_assigned, text)
+
+
+def _mask_header(match: re.Match[str]) -> str:
+    scheme = match["scheme"]
+    return f"{match['before']}{scheme + ' ' if scheme else ''}{MASK}"
+
+
+def _mask_assigned(match: re.Match[str]) -> str:
+    quote = match["quote"] or ""
+    return f"{match['before']}{quote}{MASK}{quote}"

@@ -7,6 +7,7 @@ or not. ``by`` is who asked, as text. Instants are aware UTC.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
@@ -14,15 +15,17 @@ from django.utils.translation import gettext as _
 from django_gocron import registry
 from django_gocron.engine.claims import lock_key, new_run
 from django_gocron.engine.database import database_now, unit
+from django_gocron.engine.replanning import lock_states
 from django_gocron.engine.wakeup import notify
-from django_gocron.exceptions import OperationError
+from django_gocron.exceptions import ArgumentsError, OperationError
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import Origin, Reason, Status
 from django_gocron.models.definitions import read_definition
 from django_gocron.planning import due, next_tick
+from django_gocron.signatures import check_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
 LONGEST_REASON = 200
@@ -41,18 +44,16 @@ def run_now(
 
     Works on paused and disabled jobs, and changes nothing about their schedule. ``args`` and ``kwargs`` replace the
     job's own. While a run of the job is live it waits, unless ``force`` lets it start beside that one. The same
-    ``idempotency_key`` of a job gives the same run. Raises ``UnknownTaskError``, ``ArgumentsError``.
+    ``idempotency_key`` of a job gives the same run. Whether the arguments fit is only known where the task is: a run
+    of a task that this process does not know waits for one that does. Raises ``ArgumentsError``, ``OperationError``
+    (``job_deleted``).
     """
-    args = list(job.args if args is None else args)
-    kwargs = dict(job.kwargs if kwargs is None else kwargs)
-    task = registry.find_task(job.task)
-    if task is not None:
-        task.check_arguments(args, kwargs)
+    args, kwargs = _read_arguments(job, args, kwargs)
     using = _database_of(job)
     scope = f"m:{uuid.uuid5(job.identifier, idempotency_key) if idempotency_key else uuid.uuid4()}"
 
     def write() -> Run:
-        _lock(using, job)
+        _lock_state(using, job)
         earlier = Run.objects.using(using).filter(job=job, scope=scope).first()
         if earlier is not None:
             return earlier
@@ -68,6 +69,23 @@ def run_now(
     return unit(using, write)
 
 
+def _read_arguments(
+    job: Job, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None
+) -> tuple[list[Any], dict[str, Any]]:
+    args = job.args if args is None else args
+    kwargs = job.kwargs if kwargs is None else kwargs
+    if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
+        field = "kwargs" if isinstance(args, list | tuple) else "args"
+        message = _("The arguments of %(job)s are not a JSON list and a JSON object.") % {"job": job.name}
+        raise ArgumentsError(message, code="arguments_not_json", field=field)
+    task = registry.find_task(job.task)
+    if task is not None:
+        task.check_arguments(list(args), dict(kwargs))
+    else:
+        check_json(args, kwargs)
+    return list(args), dict(kwargs)
+
+
 def pause(job: Job, *, reason: str = "", until: datetime | None = None, by: str = "") -> None:
     """Stop the job's ticks, for good or ``until`` an instant; what runs goes on, and a run by hand works.
 
@@ -76,7 +94,9 @@ def pause(job: Job, *, reason: str = "", until: datetime | None = None, by: str 
     using = _database_of(job)
     now = database_now(using)
     if until is not None and until <= now:
-        raise OperationError(_("The end of a pause must be in the future."), code="until_not_later", field="until")
+        raise OperationError(
+            _("The end of a pause must be in the future."), code="until_not_later", field="until"
+        )
     if len(reason) > LONGEST_REASON:
         message = _("Give a reason of at most %(most)d characters.") % {"most": LONGEST_REASON}
         raise OperationError(message, code="reason_too_long", field="reason")
@@ -91,14 +111,12 @@ def resume(job: Job, *, by: str = "") -> None:
 def skip_next(job: Job, *, by: str = "") -> datetime:
     """Leave out the job's next tick; answer which. The tick is recorded as skipped.
 
-    Raises ``OperationError`` (``no_next_run``).
+    Raises ``OperationError`` (``no_next_run``, ``job_deleted``).
     """
     using = _database_of(job)
 
     def write() -> datetime:
-        _lock(using, job)
-        state = JobState.objects.using(using).filter(pk=job.pk).first()
-        tick = _find_next_tick(using, job, state)
+        tick = _find_next_tick(using, job, _lock_state(using, job))
         if tick is None:
             raise OperationError(_("The job has no next run."), code="no_next_run")
         _edit(job, skip_until=tick)
@@ -147,11 +165,13 @@ def _edit(job: Job, **values: Any) -> None:
     job.save(using=_database_of(job), update_fields=list(values))
 
 
-def _lock(using: str, job: Job) -> None:
-    list(JobState.objects.using(using).select_for_update().filter(pk=job.pk).order_by().values_list("pk"))
+def _lock_state(using: str, job: Job) -> JobState:
+    """The state row of the job, made where it lacks. Raises ``OperationError`` (``job_deleted``)."""
+    states = lock_states(using, [job.pk])
+    if not states:
+        raise OperationError(_("The job has been deleted."), code="job_deleted")
+    return states[0]
 
 
 def _database_of(job: Job) -> str:
     return job._state.db or "default"
-
-

@@ -11,18 +11,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django_gocron.engine.database import read, statement
+from django_gocron.engine.requeueing import OWNED, requeue
 from django_gocron.models import Run
-from django_gocron.models.choices import Reason, Status
+from django_gocron.models.choices import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from datetime import timedelta
 
     from django_gocron.engine.clock import Clock
     from django_gocron.engine.lease import Lease
     from django_gocron.engine.memory import Memory
-
-OWNED = (Status.CLAIMED, Status.RUNNING)
 
 
 class Audit:
@@ -49,11 +47,6 @@ class Audit:
         rows = read(self._using, lambda: list(mine.values_list("pk", flat=True)))
         known = {entry.run_id for entry in self._memory.entries()}
         unknown = [pk for pk in rows if pk not in known]
-        return self._requeue(unknown) if unknown else 0
-
-    def _requeue(self, unknown: Collection[int]) -> int:
-        rows = Run.objects.using(self._using).filter(
-            pk__in=unknown, instance=self._lease.instance_id, status__in=OWNED
-        )
-        values = {"status": Status.QUEUED, "reason": Reason.RECOVERED, "held_lock": None}
-        return statement(self._using, lambda: rows.update(**values, instance=None, claim_id=None, started_at=None))
+        if not unknown:
+            return 0
+        return statement(self._using, lambda: requeue(mine.filter(pk__in=unknown), Reason.RECOVERED))

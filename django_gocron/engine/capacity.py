@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 DEEPEST = 500
 """Runs held beyond the free slots, at most."""
 
+SHORTEST_PAUSE = 0.02
+"""Seconds between two looks for room, at least."""
+
 WEIGHT = 0.1
 """Of the latest run in the moving average."""
 
@@ -46,3 +49,9 @@ class Capacity:
         """Runs that may be claimed ahead now."""
         buffer = min(DEEPEST, int(self._slots * self._ahead / self._average))
         return max(0, self.free_slots + buffer)
+
+    @property
+    def seconds_to_room(self) -> float:
+        """How long it takes, about, until half of what is held has started."""
+        held = max(1, self._memory.count(State.HELD))
+        return max(SHORTEST_PAUSE, held / self._slots * self._average / 2)

@@ -24,14 +24,13 @@ from django_gocron.engine.database import unit
 from django_gocron.engine.lease import lease_is_valid
 from django_gocron.engine.memory import Entry
 from django_gocron.engine.replanning import PLANNED, break_state, save_states
-from django_gocron.exceptions import GocronError
+from django_gocron.exceptions import GocronError, ScheduleError
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import Origin, Overlap, Status
 from django_gocron.models.definitions import read_definition
 from django_gocron.planning import Progress, plan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -83,11 +82,6 @@ class Claims:
         if slots <= 0 or not self._lease.is_trusted:
             return []
         return unit(self._using, lambda: self._take_queued(now, slots))
-
-    def is_anything_due(self, now: datetime) -> bool:
-        """Whether a claim would find a tick. Costs less than a claim that finds none."""
-        next_due = self.next_due_at()
-        return next_due is not None and next_due <= now + self._ahead
 
     def is_anything_queued(self, now: datetime) -> bool:
         """Whether a run waits in the queue whose time has come."""
@@ -145,15 +139,19 @@ class Claims:
         job = draft.jobs[state.pk]
         draft.states.append(state)
         state.version += 1
+        if state.anchor_at is None or state.next_tick_at is None:
+            state.next_run_at = None  # not written by us: the sweep finds the job idle, and plans it
+            return
+        budget = None if job.max_runs is None else max(0, job.max_runs - state.run_count - open_runs)
+        progress = Progress(anchor_at=state.anchor_at, next_tick_at=state.next_tick_at, budget=budget)
         try:
-            definition = read_definition(job)
-            budget = None if job.max_runs is None else max(0, job.max_runs - state.run_count - open_runs)
-            assert state.anchor_at is not None
-            assert state.next_tick_at is not None
-            progress = Progress(anchor_at=state.anchor_at, next_tick_at=state.next_tick_at, budget=budget)
-            planned = plan(definition, progress, now=now, horizon=now + self._ahead)
+            planned = plan(read_definition(job), progress, now=now, horizon=now + self._ahead)
         except GocronError as error:
             draft.facts.append(break_state(state, job, error, now))
+            return
+        except Exception as error:  # noqa: BLE001 - whatever the schedule of one job raises, the others go on
+            fault = ScheduleError(f"Planning raised {type(error).__name__}: {error}", code="planning_failed")
+            draft.facts.append(break_state(state, job, fault, now))
             return
         self._record(draft, job, planned, now)
         self._advance(draft, job, state, planned, now, exhausted=budget is not None and len(planned.ticks) >= budget)
@@ -165,7 +163,8 @@ class Claims:
             draft.runs.append(run)
             fact: dict[str, Any] = {"at": now, "job_id": job.pk, "job_name": job.name, "count": row.count}
             if row.status == Status.COALESCED:
-                draft.missed[job.pk, planned.ticks[-1].scheduled_for] = (row.first, row.last, row.count)
+                for tick in planned.ticks[:1]:
+                    draft.missed[job.pk, tick.scheduled_for] = (row.first, row.last, row.count)
                 draft.facts.append(events.TicksCoalesced(first=row.first, last=row.last, **fact))
             else:
                 draft.facts.append(events.TicksMissed(reason=row.reason, first=row.first, last=row.last, **fact))

@@ -20,6 +20,10 @@ READING_LASTS = timedelta(minutes=10)
 """For so long a worse reading does not replace a better one."""
 
 
+DOUBT = timedelta(milliseconds=50)
+"""Two readings may differ by so much more than their round trips explain."""
+
+
 class Clock(Protocol):
     """What the engine asks about time."""
 
@@ -93,21 +97,21 @@ class SystemClock:
         """Take a reading into account; answer by how much the database's clock was found to have jumped.
 
         A worse reading does not replace a better one of the last ten minutes, unless the two cannot both be true:
-        then the database's clock has been set.
+        then the database's clock has been set. One that took too long counts only where there is no such other.
         """
         with self._lock:
             held = self._reading
-            if reading.round_trip > LONGEST_ROUND_TRIP and held is not None:
+            has_aged = held is None or reading.boottime - held.boottime > READING_LASTS.total_seconds()
+            if reading.round_trip > LONGEST_ROUND_TRIP and not has_aged:
                 return timedelta(0)
-            if held is None:
+            moved = _moved(held, reading) if held else timedelta(0)
+            if has_aged or moved or reading.round_trip <= held.round_trip:  # type: ignore[union-attr]
                 self._reading = reading
-                return timedelta(0)
-            moved = reading.offset - held.offset
-            doubt = (reading.round_trip + held.round_trip) / 2 + timedelta(milliseconds=50)
-            if abs(moved) > doubt:
-                self._reading = reading
-                return moved
-            aged = reading.boottime - held.boottime > READING_LASTS.total_seconds()
-            if aged or reading.round_trip <= held.round_trip:
-                self._reading = reading
-            return timedelta(0)
+            return moved
+
+
+def _moved(held: Reading, reading: Reading) -> timedelta:
+    """By how much the database's clock was set between two readings; nothing where both can be true."""
+    moved = reading.offset - held.offset
+    doubt = (reading.round_trip + held.round_trip) / 2 + DOUBT
+    return moved if abs(moved) > doubt else timedelta(0)

@@ -3,32 +3,44 @@
 One writer. It writes at once when idle and in batches under load: whatever has finished while the last batch was
 being written is the next. A batch is one transaction: the state rows are locked, then the runs that are still running
 and ours; these get their result, their locks are freed, and the states learn of it. A run that was declared lost
-meanwhile keeps that status; its result is refused, with an event.
+meanwhile keeps that status; its result is refused, with an event. A run of a job that somebody is editing waits for
+the next batch.
 
 While the database is away, results wait in memory and are tried again. They are never dropped.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+from django.db import DataError, IntegrityError
 
 from django_gocron import events
 from django_gocron.engine.database import unit
 from django_gocron.engine.replanning import upsert_targets
-from django_gocron.engine.settling import save_settled
+from django_gocron.engine.settling import lock_free_states, save_settled
 from django_gocron.models import JobState, Run
 from django_gocron.models.choices import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
     from django_gocron.engine.clock import Clock
     from django_gocron.engine.memory import Entry, Memory
     from django_gocron.executors.outcome import Outcome
 
+logger = logging.getLogger("django_gocron")
+
+Result: TypeAlias = "tuple[Entry, Outcome]"
+
 BATCH = 500
+MOST_CHARACTERS = 2_000_000
+"""Of results in one batch; MariaDB takes statements of 16 MB unless told otherwise."""
 
 WRITTEN = (
     "status",
@@ -44,6 +56,22 @@ WRITTEN = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What came of a batch: what there is to tell, and the runs of jobs that somebody has locked."""
+
+    facts: list[events.Event] = field(default_factory=list)
+    blocked: set[int] = field(default_factory=set)
+
+    @classmethod
+    def sum(cls, reports: Iterable[Self]) -> Self:
+        total = cls()
+        for report in reports:
+            total.facts.extend(report.facts)
+            total.blocked.update(report.blocked)
+        return total
+
+
 class Completions:
     """Takes results from executors (any thread) and writes them (the writer's thread only)."""
 
@@ -51,7 +79,7 @@ class Completions:
         self._using = using
         self._clock = clock
         self._memory = memory
-        self._waiting: deque[tuple[Entry, Outcome]] = deque()
+        self._waiting: deque[Result] = deque()
         self._ready = threading.Event()
 
     def add(self, entry: Entry, outcome: Outcome) -> None:
@@ -71,48 +99,78 @@ class Completions:
         return len(self._waiting)
 
     def flush(self) -> int:
-        """Write one batch; answer how many results it had. Raises ``DatabaseError`` when the database is away: then
+        """Write one batch; answer how many results it settled. Raises ``DatabaseError`` when the database is away: then
         nothing is lost, and the next call tries again."""
         self._ready.clear()
-        batch = [self._waiting[i] for i in range(min(len(self._waiting), BATCH))]
+        batch = self._next_batch()
         if not batch:
             return 0
-        facts = unit(self._using, lambda: self._write(batch))
-        for _ in batch:
+        report = self._write_readily(batch)
+        for item in batch:
             self._waiting.popleft()
-        self._memory.forget([entry for entry, _outcome in batch])
-        for fact in facts:
+            if item[0].run_id in report.blocked:
+                self._waiting.append(item)
+        settled = [entry for entry, _outcome in batch if entry.run_id not in report.blocked]
+        self._memory.forget(settled)
+        for fact in report.facts:
             events.publish(fact)
-        if self._waiting:
+        if settled and self._waiting:
             self._ready.set()
-        return len(batch)
+        return len(settled)
 
-    def _write(self, batch: Sequence[tuple[Entry, Outcome]]) -> list[events.Event]:
-        jobs = {entry.job_id for entry, _outcome in batch}
-        locked = JobState.objects.using(self._using).select_for_update().filter(pk__in=jobs).order_by("pk")
-        states = {state.pk: state for state in locked}
-        runs = self._lock_runs(batch)
-        facts: list[events.Event] = []
+    def _next_batch(self) -> list[Result]:
+        """The oldest results, as many as make a statement that every database takes."""
+        batch: list[Result] = []
+        size = 0
+        for place in range(min(len(self._waiting), BATCH)):
+            item = self._waiting[place]
+            size += item[1].size
+            if batch and size > MOST_CHARACTERS:
+                break
+            batch.append(item)
+        return batch
+
+    def _write_readily(self, batch: list[Result]) -> _Report:
+        """Where the database refuses what is in a batch, its results go one by one, and the refused one in ASCII."""
+        try:
+            return unit(self._using, lambda: self._write(batch))
+        except (DataError, IntegrityError, ValueError) as error:
+            if len(batch) == 1:
+                entry, outcome = batch[0]
+                logger.warning("The result of run %d is kept in ASCII: %s", entry.run_id, error)
+                return unit(self._using, lambda: self._write([(entry, outcome.in_ascii())]))
+            return _Report.sum(self._write_readily([item]) for item in batch)
+
+    def _write(self, batch: Sequence[Result]) -> _Report:
+        states = lock_free_states(self._using, {entry.job_id for entry, _outcome in batch})
+        rows = self._lock_runs(batch)
+        report = _Report()
+        written: list[Run] = []
+        settled: dict[int, tuple[JobState, datetime]] = {}
         for entry, outcome in batch:
-            run = runs.get(entry.run_id)
-            if run is None:
-                facts.append(self._refused(entry, outcome))
+            run = rows.get(entry.run_id)
+            if run is None or not _is_open(run, outcome):
+                report.facts.append(self._refused(entry, outcome))
                 continue
-            _fill(run, outcome)
-            state = states.get(entry.job_id, JobState())
-            _learn(state, entry, outcome)
-            facts.append(_fact(entry, outcome, state.failures_in_row))
-        self._save(list(runs.values()))
-        latest = max((outcome.finished_at for _entry, outcome in batch), default=self._clock.now())
-        written = {entry.job_id for entry, _outcome in batch if entry.run_id in runs}
-        save_settled(self._using, [states[pk] for pk in sorted(written) if pk in states], latest)
-        return facts
+            state = states.get(entry.job_id) or (JobState() if run.job_id is None else None)
+            if state is None:
+                report.blocked.add(entry.run_id)
+                continue
+            if run.status == Status.RUNNING:
+                _fill(run, outcome)
+                _learn(state, entry, outcome)
+                written.append(run)
+                if run.job_id:
+                    settled[run.job_id] = (state, outcome.finished_at)
+            report.facts.append(_fact(entry, outcome, state.failures_in_row))
+        self._save(written)
+        save_settled(self._using, settled)
+        return report
 
-    def _lock_runs(self, batch: Sequence[tuple[Entry, Outcome]]) -> dict[int, Run]:
+    def _lock_runs(self, batch: Sequence[Result]) -> dict[int, Run]:
         mine = Run.objects.using(self._using).filter(
             pk__in=[entry.run_id for entry, _outcome in batch],
             instance__in={entry.instance_id for entry, _outcome in batch},
-            status=Status.RUNNING,
         )
         return {run.pk: run for run in mine.select_for_update().order_by("pk")}
 
@@ -127,6 +185,13 @@ class Completions:
 
     def _refused(self, entry: Entry, outcome: Outcome) -> events.Event:
         return events.ResultRefused(at=self._clock.now(), status=outcome.status, **entry.identity())
+
+
+def _is_open(run: Run, outcome: Outcome) -> bool:
+    """Whether the run awaits its result, or has this very one already, by a write whose answer got lost."""
+    return run.status == Status.RUNNING or (
+        run.status == outcome.status and run.finished_at == outcome.finished_at
+    )
 
 
 def _fill(run: Run, outcome: Outcome) -> None:

@@ -165,10 +165,24 @@ def engine_thread(using: str) -> Iterator[None]:
         connections.close_all()
 
 
-def _limit_waits(sender: Any, connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
-    """MySQL and MariaDB have no such limits for one transaction: set them on the engine's own connections."""
-    if connection.vendor != "mysql" or threading.get_ident() not in _engine_threads:
+def _prepare(sender: Any, connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+    """The engine's own connections are kept open; on MySQL and MariaDB their waits are limited."""
+    if threading.get_ident() not in _engine_threads:
         return
+    _keep_open(connection)
+    if connection.vendor == "mysql":
+        _limit_waits(connection)
+
+
+def _keep_open(connection: BaseDatabaseWrapper) -> None:
+    """Without a CONN_MAX_AGE Django closes a connection after each request. The engine has none: its steps would each
+    connect anew. A connection from a pool goes back to it."""
+    if not connection.settings_dict["CONN_MAX_AGE"] and not connection.settings_dict["OPTIONS"].get("pool"):
+        connection.close_at = None
+
+
+def _limit_waits(connection: BaseDatabaseWrapper) -> None:
+    """For the session: these databases cannot do it for one transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SET SESSION innodb_lock_wait_timeout = 1")
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
@@ -176,9 +190,20 @@ def _limit_waits(sender: Any, connection: BaseDatabaseWrapper, **kwargs: Any) ->
             cursor.execute("SET SESSION idle_write_transaction_timeout = 3")
 
 
-connection_created.connect(_limit_waits, dispatch_uid="gocron_limit_waits")
+connection_created.connect(_prepare, dispatch_uid="gocron_prepare_connection")
 
 
 def is_away(error: BaseException) -> bool:
     """Whether an error says that the database cannot be reached or used now, and later may."""
     return isinstance(error, OperationalError | InterfaceError)
+
+
+CONTENTION = {"55P03", "40P01", "40001", 1205, 1213}
+"""What PostgreSQL and MySQL say when a lock is not obtained, or a deadlock is broken up."""
+
+
+def is_contention(error: BaseException) -> bool:
+    """Whether an error says that somebody else has locked what was wanted."""
+    cause = error.__cause__
+    codes = {getattr(cause, "sqlstate", None), *getattr(cause, "args", ())[:1]}
+    return bool(codes & CONTENTION) or "is locked" in str(error)

@@ -68,10 +68,10 @@ class Heartbeat:
         """Somebody has declared us dead. What has not begun is theirs; what executes is told."""
         was = self._lease.instance_id
         self._lease.distrust()
-        running = self._memory.entries(State.HOLD, State.EXECUTING)
+        self._memory.forget(self._memory.withdraw(State.HELD, State.STARTING, State.HOLD))
+        running = self._memory.entries(State.EXECUTING)
         for entry in running:
             entry.lease_lost.set()
-        self._memory.forget(self._memory.entries(State.HELD, State.HOLD))
         events.publish(events.LeaseLost(at=self._clock.now(), instance=was, running=len(running)))
         self._lease.register()
         self._steady_since = None

@@ -12,14 +12,11 @@ if TYPE_CHECKING:
     from django_gocron.engine.claims import Claims
     from django_gocron.engine.clock import Clock
     from django_gocron.engine.heartbeat import Heartbeat
-    from django_gocron.engine.memory import Memory
+    from django_gocron.engine.memory import Entry, Memory
     from django_gocron.engine.recovery import Recovery
     from django_gocron.engine.retention import Retention
     from django_gocron.engine.sweeping import Sweep
     from django_gocron.engine.wakeup import Wakeup
-
-FULL_PAUSE = 0.02
-"""Seconds to the next pass when there was more to claim than room."""
 
 HOUSEKEEPING = 1.0
 """Seconds between two looks for instances that are gone."""
@@ -57,6 +54,7 @@ class Loop:
         self._ahead = ahead
         self._poll = poll.total_seconds()
         self._next_housekeeping = 0.0
+        self._next_due_at: datetime | None = None
 
     def step(self) -> None:
         """One pass, then the wait for the next. Raises ``DatabaseError`` when the database is away."""
@@ -67,9 +65,11 @@ class Loop:
 
     def claim(self, now: datetime) -> int:
         """Claim what is due soon after ``now`` and what is queued; answer how many runs that were."""
-        entries = []
-        if self._claims.is_anything_due(now):
+        entries: list[Entry] = []
+        self._next_due_at = self._claims.next_due_at()
+        if self._next_due_at is not None and self._next_due_at <= now + self._ahead:
             entries += self._claims.claim(now, room=self._capacity.room)
+            self._next_due_at = self._claims.next_due_at()
         if self._claims.is_anything_queued(now):
             entries += self._claims.claim_queued(now, slots=self._capacity.free_slots - len(entries))
         if entries:
@@ -88,9 +88,10 @@ class Loop:
 
     def _seconds_to_next(self) -> float:
         """Until the next tick comes within reach; ticks close together are claimed in one go."""
-        next_due = self._claims.next_due_at()
-        if next_due is None:
+        if self._next_due_at is None:
             return self._poll
-        within_reach = (next_due - self._ahead - self._clock.now()).total_seconds()
-        shortest = FULL_PAUSE if within_reach <= 0 else self._ahead.total_seconds() / 4
+        within_reach = (self._next_due_at - self._ahead - self._clock.now()).total_seconds()
+        shortest = self._ahead.total_seconds() / 4
+        if within_reach <= 0:
+            shortest = min(shortest, self._capacity.seconds_to_room)
         return min(self._poll, max(shortest, within_reach))

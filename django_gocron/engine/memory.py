@@ -3,13 +3,15 @@
 States of an entry, and who moves it:
 
     held ──timer──> starting ──timer──> hold ──executor──> executing ──executor──> done ──writer──> (forgotten)
-      │                 └──timer (refused, to be looked at again)──> held
-      └──loop, at the stop──> giving_back ──> (forgotten)
+      │                 │                 └──at the stop──> giving_back ──> (forgotten)
+      │                 └──timer (its lock is taken: to be looked at again)──> held
+      └──at the stop──> giving_back ──> (forgotten)
 
 ``held``: claimed in the database, waiting for its instant. ``starting``: the write that makes it running is under
 way. ``hold``: running in the database, in the hands of an executor until the instant. ``executing``: user code runs.
-``done``: it has ended, the result waits to be written. Only ``held`` may be given back. A crash loses the memory:
-the rows say which instance had them, and another one recovers them when the lease is over.
+``done``: it has ended, the result waits to be written. ``giving_back``: it goes back to the queue; only what user code
+has not begun for may. When the lease is lost, what has not begun is forgotten at once. A crash loses the memory: the
+rows say which instance had them, and another one recovers them when the lease is over.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ IN_A_SLOT = (State.STARTING, State.HOLD, State.EXECUTING)
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Entry:
-    """A run in the hands of this instance. Fields other than ``state`` and ``due_at`` do not change."""
+    """A run in the hands of this instance. Only ``state`` changes, and only the memory changes it."""
 
     run_id: int
     job_id: int
@@ -62,6 +65,10 @@ class Entry:
     missed: tuple[datetime, datetime, int] | None = None
     state: State = State.HELD
     lease_lost: threading.Event = field(default_factory=threading.Event)
+    order: tuple[datetime, int, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.order = (self.due_at, -self.priority, self.run_id)
 
     @property
     def overlaps(self) -> bool:
@@ -92,6 +99,8 @@ class Memory:
         self.generation = 0
         self._changed = threading.Condition()
         self._entries: dict[int, Entry] = {}
+        self._tally: Counter[State] = Counter()
+        self._held: list[Entry] | None = []
 
     def wait(self, generation: int, seconds: float) -> None:
         """Return once there is another generation, or after ``seconds``."""
@@ -101,7 +110,10 @@ class Memory:
     def add(self, entries: Iterable[Entry]) -> None:
         """Hold entries; a newer claim of a run replaces an older one."""
         with self._changed:
-            self._entries.update((entry.run_id, entry) for entry in entries)
+            for entry in entries:
+                self._drop(self._entries.get(entry.run_id))
+                self._entries[entry.run_id] = entry
+                self._count(entry, 1)
             self._note_change()
 
     def move(self, entry: Entry, origin: State, target: State) -> bool:
@@ -109,7 +121,7 @@ class Memory:
         with self._changed:
             if self._entries.get(entry.run_id) is not entry or entry.state is not origin:
                 return False
-            entry.state = target
+            self._set(entry, target)
             if target is State.DONE:
                 self._note_change()
             return True
@@ -118,28 +130,54 @@ class Memory:
         with self._changed:
             for entry in entries:
                 if self._entries.get(entry.run_id) is entry:
-                    del self._entries[entry.run_id]
+                    self._drop(entry)
             self._note_change()
 
     def entries(self, *states: State) -> list[Entry]:
         """Entries in any of the states (none given: all), soonest first, higher priority first."""
         with self._changed:
             found = [entry for entry in self._entries.values() if not states or entry.state in states]
-        return sorted(found, key=lambda entry: (entry.due_at, -entry.priority, entry.run_id))
+        return sorted(found, key=attrgetter("order"))
+
+    def held(self) -> list[Entry]:
+        """The entries that are held, in the same order. Asked for again and again, so it is kept."""
+        with self._changed:
+            if self._held is None:
+                self._held = self.entries(State.HELD)
+            return self._held
 
     def count(self, *states: State) -> int:
+        """How many entries are in any of the states (none given: in all)."""
         with self._changed:
-            tally = Counter(entry.state for entry in self._entries.values())
-        return sum(tally[state] for state in states) if states else tally.total()
+            return sum(self._tally[state] for state in states) if states else len(self._entries)
 
-    def withdraw(self, *, to: State) -> list[Entry]:
-        """Move everything that is held to ``to`` and answer it."""
-        return [entry for entry in self.entries(State.HELD) if self.move(entry, State.HELD, to)]
+    def withdraw(self, *states: State) -> list[Entry]:
+        """Move everything in these states, none of which has begun, to ``giving_back``, and answer it."""
+        with self._changed:
+            found = self.entries(*states)
+            for entry in found:
+                self._set(entry, State.GIVING_BACK)
+        return found
 
     def wake(self) -> None:
         """Let whoever waits look again."""
         with self._changed:
             self._note_change()
+
+    def _drop(self, entry: Entry | None) -> None:
+        if entry is not None:
+            del self._entries[entry.run_id]
+            self._count(entry, -1)
+
+    def _set(self, entry: Entry, state: State) -> None:
+        self._count(entry, -1)
+        entry.state = state
+        self._count(entry, 1)
+
+    def _count(self, entry: Entry, step: int) -> None:
+        self._tally[entry.state] += step
+        if entry.state is State.HELD:
+            self._held = None
 
     def _note_change(self) -> None:
         self.generation += 1

@@ -8,10 +8,10 @@ from django.db import transaction
 from django.db.models.signals import post_save, pre_delete
 
 from django_gocron.engine.database import database_now
-from django_gocron.engine.replanning import end_queued, find_changed, replan
+from django_gocron.engine.replanning import find_changed, replan
 from django_gocron.engine.wakeup import notify
 from django_gocron.models import Job, Run, definition_changed
-from django_gocron.models.choices import Reason, Status
+from django_gocron.models.choices import Origin, Reason, Status
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -40,11 +40,10 @@ def _replan_loaded(sender: Any, instance: Any, raw: bool, using: str, **kwargs: 
 
 
 def _end_waiting(sender: Any, instance: Any, using: str, **kwargs: Any) -> None:
-    """A deleted job has no run waiting; one that executes goes on, and its history stays."""
+    """A deleted job has no run waiting, and no tick to come; one that executes goes on, and its history stays."""
     if isinstance(instance, Job):
         now = database_now(using)
-        end_queued(using, [instance.pk], now)
-        Run.objects.using(using).filter(job=instance.pk, status__in=(Status.QUEUED, Status.CLAIMED)).update(
-            status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=now
-        )
+        waiting = Run.objects.using(using).filter(job=instance.pk, status__in=(Status.QUEUED, Status.CLAIMED))
+        waiting.filter(origin=Origin.SCHEDULE, attempt=1, available_at__gt=now).delete()
+        waiting.update(status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=now)
         notify(using)

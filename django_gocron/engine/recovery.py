@@ -11,23 +11,25 @@ database everyone renews before anyone reaps.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.db.models import Q
 
 from django_gocron import events
 from django_gocron.engine.database import DatabaseNow, unit
-from django_gocron.engine.refusals import claims_of
-from django_gocron.engine.settling import save_settled
-from django_gocron.models import Instance, JobState, Run
+from django_gocron.engine.requeueing import OWNED, requeue
+from django_gocron.engine.settling import lock_free_states, save_settled
+from django_gocron.models import Instance, Run
 from django_gocron.models.choices import Reason, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
     from uuid import UUID
 
     from django_gocron.engine.clock import Clock
-    from django_gocron.engine.memory import Entry
+    from django_gocron.models import JobState
+
 
 class Recovery:
     """Called from the loop's thread."""
@@ -54,49 +56,67 @@ class Recovery:
 
     def _recover(self, instance_id: UUID) -> list[events.Event]:
         rows = Instance.objects.using(self._using).filter(pk=instance_id)
-        rows.unreaped().filter(lease_expires_at__lt=DatabaseNow()).update(reaped_at=DatabaseNow())
+        expired = rows.unreaped().filter(lease_expires_at__lt=DatabaseNow())
+        is_news = expired.update(reaped_at=DatabaseNow())
         row = rows.exclude(reaped_at__isnull=True, stopped_at__isnull=True).first()
         if row is None:
             return []
-        requeued = self._requeue(instance_id)
-        lost = lose(self._using, instance_id, Reason.INSTANCE_GONE, self._clock)
+        now = self._clock.now()
+        requeued, lost = release_runs(
+            self._using, instance_id, now, unbegun=Reason.RECOVERED, begun=Reason.INSTANCE_GONE
+        )
+        if not is_news and not requeued and not lost:
+            return []
         reaped = events.InstanceReaped(
-            at=self._clock.now(), instance=instance_id, name=row.name, requeued=requeued, lost=len(lost)
+            at=now, instance=instance_id, name=row.name, requeued=requeued, lost=len(lost)
         )
         return [reaped, *lost]
 
-    def _requeue(self, instance_id: UUID) -> int:
-        claimed = Run.objects.using(self._using).filter(instance=instance_id, status=Status.CLAIMED)
-        return claimed.update(status=Status.QUEUED, reason=Reason.RECOVERED, **_OWNERLESS)
+
+def stop_instance(using: str, instance_id: UUID, now: datetime) -> list[events.RunLost]:
+    """The last transaction of an instance: what still executes is lost, its locks are freed, its row says stopped."""
+
+    def write() -> list[events.RunLost]:
+        _requeued, lost = release_runs(
+            using, instance_id, now, unbegun=Reason.GIVEN_BACK, begun=Reason.SHUTDOWN
+        )
+        Instance.objects.using(using).filter(pk=instance_id).update(stopped_at=DatabaseNow())
+        return lost
+
+    return unit(using, write)
 
 
-_OWNERLESS: dict[str, Any] = {"instance": None, "claim_id": None, "held_lock": None}
-
-
-def lose(using: str, instance_id: UUID, reason: Reason, clock: Clock) -> list[events.RunLost]:
-    """Declare the running runs of an instance lost and free its locks. Inside a transaction of the caller's."""
-    running = Run.objects.using(using).filter(instance=instance_id, status=Status.RUNNING)
-    jobs = list(running.values_list("job_id", flat=True))
-    states = list(JobState.objects.using(using).select_for_update().filter(pk__in=jobs).order_by("pk"))
-    runs = list(running.select_for_update().order_by("pk").defer("args", "kwargs"))
-    now = clock.now()
-    Run.objects.using(using).filter(pk__in=[run.pk for run in runs]).update(
-        status=Status.LOST, reason=reason, finished_at=now
+def release_runs(
+    using: str, instance_id: UUID, now: datetime, *, unbegun: Reason, begun: Reason
+) -> tuple[int, list[events.RunLost]]:
+    """Take its runs from an instance: what has not begun is queued, the rest is lost. Inside a transaction of the
+    caller's. Runs of jobs that somebody is editing are left for the next look."""
+    owned = Run.objects.using(using).filter(instance=instance_id, status__in=OWNED)
+    states = lock_free_states(using, set(owned.filter(job__isnull=False).values_list("job_id", flat=True)))
+    free = owned.filter(Q(job__isnull=True) | Q(job__in=states))
+    requeued = requeue(free.filter(status=Status.CLAIMED), unbegun)
+    lost = list(free.filter(status=Status.RUNNING).select_for_update().order_by("pk").defer("args", "kwargs"))
+    Run.objects.using(using).filter(pk__in=[run.pk for run in lost]).update(
+        status=Status.LOST, reason=begun, finished_at=now
     )
-    Run.objects.using(using).filter(instance=instance_id, held_lock__isnull=False).update(held_lock=None)
-    lost_jobs = {run.job_id for run in runs}
+    locks = Run.objects.using(using).filter(instance=instance_id, held_lock__isnull=False)
+    locks.exclude(status=Status.RUNNING).update(held_lock=None)
+    _note_crashes(using, [states[run.job_id] for run in lost if run.job_id in states], now)
+    return requeued, [_lost(run, begun, now) for run in lost]
+
+
+def _note_crashes(using: str, states: Sequence[JobState], now: datetime) -> None:
+    """One outcome for each lost run; a job may have had several."""
     for state in states:
-        if state.pk in lost_jobs:
-            state.add_outcome(Status.LOST.value, None)
-            state.crashes_in_row += 1
-            state.last_status = Status.LOST.value
-    save_settled(using, [state for state in states if state.pk in lost_jobs], now)
-    return [_lost(run, reason, clock) for run in runs]
+        state.add_outcome(Status.LOST.value, None)
+        state.crashes_in_row += 1
+        state.last_status = Status.LOST.value
+    save_settled(using, {state.pk: (state, now) for state in states})
 
 
-def _lost(run: Run, reason: Reason, clock: Clock) -> events.RunLost:
+def _lost(run: Run, reason: Reason, now: datetime) -> events.RunLost:
     return events.RunLost(
-        at=clock.now(),
+        at=now,
         run_id=run.pk,
         job_id=run.job_id or 0,
         job_name=run.job_name,
@@ -104,25 +124,3 @@ def _lost(run: Run, reason: Reason, clock: Clock) -> events.RunLost:
         scheduled_for=run.scheduled_for,
         reason=reason.value,
     )
-
-
-def give_back(using: str, entries: Sequence[Entry]) -> int:
-    """Return claimed runs to the queue; one statement, for those that are still ours."""
-    if not entries:
-        return 0
-    mine = claims_of(using, entries).filter(status=Status.CLAIMED)
-    return mine.update(status=Status.QUEUED, reason=Reason.GIVEN_BACK, **_OWNERLESS)
-
-
-def stop_instance(using: str, instance_id: UUID, clock: Clock) -> list[events.RunLost]:
-    """The last transaction of an instance: what still executes is lost, its locks are freed, its row says stopped."""
-
-    def write() -> list[events.RunLost]:
-        lost = lose(using, instance_id, Reason.SHUTDOWN, clock)
-        Run.objects.using(using).filter(instance=instance_id, status=Status.CLAIMED).update(
-            status=Status.QUEUED, reason=Reason.GIVEN_BACK, **_OWNERLESS
-        )
-        Instance.objects.using(using).filter(pk=instance_id).update(stopped_at=DatabaseNow())
-        return lost
-
-    return unit(using, write)

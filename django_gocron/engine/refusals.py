@@ -9,17 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django_gocron import events
-from django_gocron.engine.database import unit
+from django_gocron.engine.database import read, statement, unit
 from django_gocron.engine.memory import State
-from django_gocron.engine.settling import settle
-from django_gocron.models import JobState, Run
-from django_gocron.models.choices import Reason, Status
+from django_gocron.engine.requeueing import OWNED, claims_of, give_back
+from django_gocron.engine.settling import lock_free_states, settle
+from django_gocron.models import Run
+from django_gocron.models.choices import Origin, Reason, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-
-    from django.db.models import QuerySet
 
     from django_gocron.engine.clock import Clock
     from django_gocron.engine.memory import Entry, Memory
@@ -36,52 +35,68 @@ class Refusals:
     def refuse_late(self, entries: list[Entry]) -> list[Entry]:
         """Refuse the entries that are later than their starting deadline; answer the others."""
         now = self._clock.now()
-        late = [entry for entry in entries if _is_late(entry, now)]
-        self.end(late, Status.MISSED, Reason.DEADLINE)
-        return [entry for entry in entries if entry not in late]
+        late = {entry.run_id for entry in entries if _is_late(entry, now)}
+        late -= self.end([entry for entry in entries if entry.run_id in late], Status.MISSED, Reason.DEADLINE)
+        return [entry for entry in entries if entry.run_id not in late]
 
     def refuse_overlapping(self, entries: list[Entry]) -> None:
-        """Refuse the entries whose instant has come and whose lock is held.
+        """Refuse the entries whose instant has come and whose lock is held; those started by hand wait in the queue.
 
         Where the holder is ours and its code has ended, its result is about to be written: wait for that instead.
         """
         now = self._clock.now()
         ending = {entry.lock_key for entry in self._memory.entries(State.DONE)}
         due = [entry for entry in entries if entry.due_at <= now and entry.lock_key not in ending]
-        self.end(due, Status.SKIPPED, Reason.OVERLAP)
+        self._return([entry for entry in due if entry.origin == Origin.MANUAL])
+        self.end([entry for entry in due if entry.origin != Origin.MANUAL], Status.SKIPPED, Reason.OVERLAP)
 
-    def end(self, entries: Sequence[Entry], status: Status, reason: Reason) -> None:
-        """Give the runs their last status, in one transaction, and forget them."""
+    def end(self, entries: Sequence[Entry], status: Status, reason: Reason) -> set[int]:
+        """Give the runs their last status, in one transaction, and forget them, and those that are not ours any more.
+
+        What somebody else has locked is left, to be looked at again. Answers the ids of the runs that are running: a
+        write whose answer got lost has started them.
+        """
         if not entries:
-            return
-        ended = unit(self._using, lambda: self._end(entries, status, reason))
-        gone = [entry for entry in entries if entry.run_id in ended]
-        self._memory.forget(gone)
-        for entry in gone:
+            return set()
+        ended, gone, running = unit(self._using, lambda: self._end(entries, status, reason))
+        self._memory.forget([*ended, *gone])
+        for entry in ended:
             events.publish(_fact(entry, status, reason, self._clock.now()))
+        return running
 
-    def _end(self, entries: Sequence[Entry], status: Status, reason: Reason) -> set[int]:
-        ids = {entry.job_id for entry in entries}
-        states = list(JobState.objects.using(self._using).select_for_update().filter(pk__in=ids).order_by("pk"))
-        claimed = claims_of(self._using, entries).filter(status=Status.CLAIMED)
+    def _end(
+        self, entries: Sequence[Entry], status: Status, reason: Reason
+    ) -> tuple[list[Entry], list[Entry], set[int]]:
+        states = lock_free_states(self._using, {entry.job_id for entry in entries})
+        reached = [entry for entry in entries if entry.job_id in states]
+        rows = claims_of(self._using, reached).select_for_update().order_by("pk")
+        found = dict(rows.values_list("pk", "status"))
+        gone = [entry for entry in reached if found.get(entry.run_id) not in OWNED]
+        ending = [entry for entry in reached if found.get(entry.run_id) == Status.CLAIMED]
         if reason is Reason.OVERLAP:
-            keys = {entry.lock_key for entry in entries}
-            held = Run.objects.using(self._using).filter(held_lock__in=keys).values_list("held_lock", flat=True)
-            claimed = claimed.filter(lock_key__in=list(held))
-        rows = dict(claimed.select_for_update().order_by("pk").values_list("pk", "job_id"))
+            busy = held_keys(self._using, ending)
+            ending = [entry for entry in ending if entry.lock_key in busy]
         now = self._clock.now()
-        Run.objects.using(self._using).filter(pk__in=rows).update(status=status, reason=reason, finished_at=now)
-        settle(self._using, [(state, str(status)) for state in states if state.pk in rows.values()], now)
-        return set(rows)
+        ids = [entry.run_id for entry in ending]
+        Run.objects.using(self._using).filter(pk__in=ids).update(status=status, reason=reason, finished_at=now)
+        settle(self._using, [(states[entry.job_id], status.value) for entry in ending], now)
+        return ending, gone, {pk for pk, found_status in found.items() if found_status == Status.RUNNING}
+
+    def _return(self, entries: Sequence[Entry]) -> None:
+        if entries:
+            statement(self._using, lambda: give_back(self._using, entries, Reason.MANUAL))
+            self._memory.forget(entries)
 
 
-def claims_of(using: str, entries: Sequence[Entry]) -> QuerySet[Run]:
-    """The rows of the entries, as far as the claims they came from still own them."""
-    return Run.objects.using(using).filter(
-        pk__in=[entry.run_id for entry in entries],
-        instance__in={entry.instance_id for entry in entries},
-        claim_id__in={entry.claim_id for entry in entries},
-    )
+def held_keys(using: str, entries: Sequence[Entry]) -> set[str]:
+    """Which of the entries' lock keys another run holds now. An entry that holds its own was started by a write whose
+    answer got lost: it is started again, and found to be running."""
+    keys = {entry.lock_key for entry in entries if entry.lock_key}
+    if not keys:
+        return set()
+    ours = [entry.run_id for entry in entries]
+    held = Run.objects.using(using).filter(held_lock__in=keys).exclude(pk__in=ours)
+    return {key for key in read(using, lambda: list(held.values_list("held_lock", flat=True))) if key}
 
 
 def _is_late(entry: Entry, now: datetime) -> bool:

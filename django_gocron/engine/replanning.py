@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from django_gocron import events, registry
 from django_gocron.conf import get_settings
 from django_gocron.engine.database import database_now, unit
 from django_gocron.engine.wakeup import notify
-from django_gocron.exceptions import ArgumentsError, GocronError, ScheduleError
+from django_gocron.exceptions import ArgumentsError, GocronError
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import LIVE, Origin, Reason, Status
 from django_gocron.models.definitions import fingerprint, read_definition
@@ -54,6 +55,8 @@ PLANNED = (
 
 TIMING_LENGTH = 32
 
+MICROSECOND = timedelta(microseconds=1)
+
 
 def replan(using: str, job_ids: Collection[int], *, force: bool = False) -> int:
     """Plan the jobs anew where they have changed (with ``force``: all of them); answer how many were."""
@@ -72,12 +75,16 @@ def find_changed(using: str, limit: int = BATCH) -> list[int]:
 
 
 def find_idle(using: str, limit: int = BATCH) -> list[int]:
-    """Enabled jobs with a schedule, not finished nor broken, that have no next run and no row that would set one."""
+    """Enabled jobs with a schedule (neither SQL's NULL nor JSON's null), not finished nor broken, that have no next run
+    and no row that would set one."""
     live = Run.objects.filter(status__in=LIVE, job__isnull=False, scope="").values("job")
     idle = (
         JobState.objects.using(using)
-        .filter(next_run_at__isnull=True, finished_at__isnull=True, broken_code="", quarantined_at__isnull=True)
+        .filter(
+            next_run_at__isnull=True, finished_at__isnull=True, broken_code="", quarantined_at__isnull=True
+        )
         .filter(job__enabled=True, job__schedule__isnull=False)
+        .exclude(job__schedule=None)
         .filter(Q(job__paused_at__isnull=True) | Q(job__paused_until__isnull=False))
         .exclude(pk__in=live)
     )
@@ -93,28 +100,35 @@ class _Batch:
     withdrawn: dict[int, list[datetime]] = field(default_factory=lambda: defaultdict(list))
     busy: set[int] = field(default_factory=set)
 
+    def planned_through(self, job_id: int, before: datetime) -> datetime:
+        """The latest tick that has a row still; of those that are over, any may have had one."""
+        withdrawn = [tick - MICROSECOND for tick in self.withdrawn[job_id]]
+        return self.kept.get(job_id) or min([before, self.now, *withdrawn])
+
     def publish(self, event: events.Event) -> None:
         """Once the edit is committed."""
         transaction.on_commit(partial(events.publish, event), using=self.using, robust=True)
 
 
 def _replan_batch(using: str, ids: Sequence[int], *, force: bool) -> int:
-    states = _lock_states(using, ids)
+    states = lock_states(using, ids)
     jobs = Job.objects.using(using).in_bulk(ids)
     batch = _Batch(using=using, now=database_now(using), zone_name=get_settings().time_zone)
-    changed = [state for state in states if state.pk in jobs and _has_changed(batch, jobs[state.pk], state, force)]
+    changed = [
+        state for state in states if state.pk in jobs and _has_changed(batch, jobs[state.pk], state, force)
+    ]
     if changed:
         _withdraw(batch, [state.pk for state in changed])
         for state in changed:
             _plan_state(batch, jobs[state.pk], state)
-        _end_queued(batch, [jobs[state.pk] for state in changed])
+        _end_unbegun(batch, [jobs[state.pk] for state in changed])
         save_states(using, changed, PLANNED)
         notify(using)
     _mark_seen(using, [state for state in states if state.pk in jobs], jobs)
     return len(changed)
 
 
-def _lock_states(using: str, ids: Sequence[int]) -> list[JobState]:
+def lock_states(using: str, ids: Sequence[int]) -> list[JobState]:
     """The state rows, made where they lack, locked in the order of their keys."""
     states = JobState.objects.using(using)
     existing = set(states.filter(pk__in=ids).values_list("pk", flat=True))
@@ -156,13 +170,13 @@ def _mark_seen(using: str, states: Sequence[JobState], jobs: dict[int, Job]) -> 
 def _withdraw(batch: _Batch, ids: Sequence[int]) -> None:
     """Delete the runs of these jobs that were to begin later; note which ticks they were, and which kept a row."""
     runs = Run.objects.using(batch.using).filter(job__in=ids, origin=Origin.SCHEDULE, scope="")
-    later = runs.filter(scheduled_for__gt=batch.now)
-    waiting = later.filter(status__in=(Status.CLAIMED, Status.QUEUED)).select_for_update().order_by("pk")
-    rows = list(waiting.values_list("pk", "job_id", "scheduled_for"))
+    waiting = runs.filter(status__in=(Status.CLAIMED, Status.QUEUED), attempt=1, available_at__gt=batch.now)
+    rows = list(waiting.select_for_update().order_by("pk").values_list("pk", "job_id", "scheduled_for"))
     for _pk, job_id, scheduled_for in rows:
         batch.withdrawn[job_id].append(scheduled_for)
     Run.objects.using(batch.using).filter(pk__in=[row[0] for row in rows]).delete()
-    for job_id, scheduled_for in later.order_by("scheduled_for").values_list("job_id", "scheduled_for"):
+    later = runs.filter(scheduled_for__gt=batch.now).order_by("scheduled_for")
+    for job_id, scheduled_for in later.values_list("job_id", "scheduled_for"):
         batch.kept[job_id] = scheduled_for
     live = runs.filter(status__in=LIVE, job__interval_from_completion=True)
     batch.busy = set(live.values_list("job_id", flat=True))
@@ -176,7 +190,7 @@ def _plan_state(batch: _Batch, job: Job, state: JobState) -> None:
     state.planned_hash, state.planned_version = new_hash, job.plan_version
     state.version += 1
     if state.planned_through:
-        state.planned_through = batch.kept.get(job.pk, min(state.planned_through, batch.now))
+        state.planned_through = batch.planned_through(job.pk, state.planned_through)
     try:
         definition = read_definition(job)
         check_arguments(job)
@@ -191,7 +205,9 @@ def _plan_state(batch: _Batch, job: Job, state: JobState) -> None:
 def check_arguments(job: Job) -> None:
     """Raise ``ArgumentsError`` when the job's arguments cannot be passed to its task, if that is known here."""
     if not isinstance(job.args, list) or not isinstance(job.kwargs, dict):
-        raise ArgumentsError("The arguments cannot be read as JSON.", code="arguments_not_json", field="kwargs")
+        raise ArgumentsError(
+            "The arguments cannot be read as JSON.", code="arguments_not_json", field="kwargs"
+        )
     task = registry.find_task(job.task)
     if task is not None:
         task.check_arguments(job.args, job.kwargs)
@@ -221,12 +237,15 @@ def _choose_tick(
     if keep and (state.next_tick_at or batch.withdrawn[job.pk]):
         known: list[datetime] = [state.next_tick_at] if state.next_tick_at else []
         return min([*known, *batch.withdrawn[job.pk]])
-    now = max(batch.now, job.paused_until or batch.now)
+    resumes_at = job.paused_until if job.is_paused_at(batch.now) else None
+    after = resumes_at - MICROSECOND if resumes_at else batch.now
     is_first = state.anchor_at is None
     state.anchor_at = anchor = job.starts_at or state.anchor_at or batch.now
     if is_first or (state.planned_through is None and state.run_count == 0):
-        return first_tick(definition, anchor=anchor, now=now)
-    return next_tick(definition, anchor=anchor, after=max(now, state.planned_through or now))
+        tick = first_tick(definition, anchor=anchor, now=after)
+    else:
+        tick = next_tick(definition, anchor=anchor, after=max(after, state.planned_through or after))
+    return max(tick, resumes_at) if tick and resumes_at else tick
 
 
 def is_active(job: Job, state: JobState) -> bool:
@@ -244,16 +263,13 @@ def _note_finish(batch: _Batch, job: Job, state: JobState, tick: datetime | None
         state.finished_at = None
 
 
-def _end_queued(batch: _Batch, jobs: Sequence[Job]) -> None:
-    """A job that is paused, disabled or without a schedule has no automatic run waiting."""
-    stopped = [job.pk for job in jobs if not job.enabled or job.paused_at is not None]
-    end_queued(batch.using, stopped, batch.now)
-
-
-def end_queued(using: str, job_ids: Collection[int], now: datetime) -> None:
-    """End the runs of these jobs that have not begun, those started by hand excepted."""
-    if job_ids:
-        waiting = Run.objects.using(using).filter(job__in=job_ids, status__in=(Status.QUEUED, Status.CLAIMED))
+def _end_unbegun(batch: _Batch, jobs: Sequence[Job]) -> None:
+    """A job that is paused or disabled has no run that is still to begin, those started by hand excepted."""
+    stopped = [job.pk for job in jobs if not job.enabled or job.is_paused_at(batch.now)]
+    if stopped:
+        waiting = Run.objects.using(batch.using).filter(
+            job__in=stopped, status__in=(Status.QUEUED, Status.CLAIMED)
+        )
         waiting.exclude(origin=Origin.MANUAL).update(
-            status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=now, held_lock=None
+            status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=batch.now, held_lock=None
         )

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
-WRITER_WAIT = 1.0
-"""Seconds after which an idle writer looks again."""
+WRITER_WAIT, BLOCKED_WAIT = 1.0, 0.02
+"""Seconds after which a writer looks again: when idle, and when all that waits is of jobs that somebody has locked."""
 
 ONE_PRESS = 0.5
 """Seconds within which two requests to stop are one."""
@@ -178,8 +178,9 @@ class Scheduler:
         return EngineThread(name, self.options.using, self._outage, step, wake)
 
     def _write(self) -> None:
-        if not self.parts.completions.flush():
-            self.parts.completions.wait(WRITER_WAIT)
+        completions = self.parts.completions
+        if not completions.flush():
+            completions.wait(BLOCKED_WAIT if completions.waiting else WRITER_WAIT)
 
     def _beat(self) -> None:
         self.parts.heartbeat.step()

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.db import connections
+
 from django_gocron.engine.replanning import is_active, save_states, set_next
 from django_gocron.exceptions import ScheduleError
-from django_gocron.models import Job
+from django_gocron.models import Job, JobState, Run
+from django_gocron.models.choices import LIVE, Origin
 from django_gocron.models.definitions import read_definition
 from django_gocron.planning import after_completion
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
-    from django_gocron.models import JobState
+    from django.db.models import QuerySet
 
 SETTLED = (
     "next_tick_at",
@@ -38,23 +41,40 @@ SETTLED = (
 """The columns of a state row that the end of a run writes."""
 
 
+def lock_free_states(using: str, job_ids: Collection[int]) -> dict[int, JobState]:
+    """The state rows of these jobs that nobody else has locked, now locked by the transaction of the caller.
+
+    An edit may keep one locked for as long as its transaction lasts: nobody waits for that, the run is left for the
+    next look.
+    """
+    skip_locked = connections[using].features.has_select_for_update_skip_locked
+    free = JobState.objects.using(using).select_for_update(skip_locked=skip_locked).filter(pk__in=job_ids)
+    return {state.pk: state for state in free.order_by("pk")}
+
+
 def settle(using: str, outcomes: Sequence[tuple[JobState, str]], now: datetime) -> None:
     """Note runs that ended without having begun, each with its status."""
     for state, status in outcomes:
         state.add_outcome(status, None)
-    save_settled(using, [state for state, _status in outcomes], now)
+    save_settled(using, {state.pk: (state, now) for state, _status in outcomes})
 
 
-def save_settled(using: str, states: Sequence[JobState], finished_at: datetime) -> None:
-    """Write state rows that are locked, after a run of each has ended at ``finished_at``."""
-    if not states:
+def save_settled(using: str, settled: Mapping[int, tuple[JobState, datetime]]) -> None:
+    """Write state rows that are locked, by job, each with the instant at which a run of it has ended."""
+    if not settled:
         return
-    ids = [state.pk for state in states]
-    counting = Job.objects.using(using).filter(pk__in=ids, interval_from_completion=True).in_bulk()
-    for state in states:
-        if state.pk in counting:
-            _plan_from_completion(counting[state.pk], state, finished_at)
-    save_states(using, states, SETTLED)
+    for job in _find_waiting(using, [state for state, _finished_at in settled.values()]):
+        _plan_from_completion(job, *settled[job.pk])
+    save_states(using, [state for state, _finished_at in settled.values()], SETTLED)
+
+
+def _find_waiting(using: str, states: Sequence[JobState]) -> QuerySet[Job]:
+    """The jobs whose next tick counts from the completion of the last, and which has ended: neither is one planned nor
+    does a run of one live. The end of a run by hand changes nothing of that."""
+    unplanned = [state.pk for state in states if state.next_tick_at is None]
+    live = Run.objects.filter(job__in=unplanned, origin=Origin.SCHEDULE, scope="", status__in=LIVE)
+    counting = Job.objects.using(using).filter(pk__in=unplanned, interval_from_completion=True)
+    return counting.exclude(pk__in=live.values("job"))
 
 
 def _plan_from_completion(job: Job, state: JobState, finished_at: datetime) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import IntegrityError, connections, transaction
@@ -26,12 +27,14 @@ from django.db.models.functions import Greatest, NullIf
 from django_gocron.engine.database import read, statement, unit
 from django_gocron.engine.lease import lease_is_valid
 from django_gocron.engine.memory import State
-from django_gocron.engine.refusals import Refusals, claims_of
+from django_gocron.engine.refusals import Refusals, held_keys
+from django_gocron.engine.requeueing import claims_of
+from django_gocron.engine.settling import lock_free_states
 from django_gocron.models import JobState, Run
 from django_gocron.models.choices import Reason, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from django_gocron.engine.clock import Clock
     from django_gocron.engine.lease import Lease
@@ -51,29 +54,42 @@ class Starts:
         self._memory = memory
         self._refusals = Refusals(using, clock, memory)
 
-    def start(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Start what may start now; answer the entries that are to be executed, in state ``hold``.
+    def start(self, entries: Sequence[Entry], execute: Callable[[Entry], None]) -> list[Entry]:
+        """Start what may start now, and hand it to ``execute`` in state ``hold``. Answers the entries whose lock is
+        held.
 
-        Raises ``DatabaseError`` when the database is away; then every entry is ``held`` again.
+        Raises ``DatabaseError`` when the database is away; then what was not handed over is ``held`` again.
         """
         starting = [entry for entry in entries if self._memory.move(entry, State.HELD, State.STARTING)]
         try:
-            return self._start(starting)
+            candidates = self._refusals.refuse_late(starting)
+            busy = self._start([entry for entry in candidates if not self._is_of_another_life(entry)], execute)
         finally:
             for entry in starting:
                 self._memory.move(entry, State.STARTING, State.HELD)
+        return [entry for entry in candidates if entry.lock_key in busy]
 
-    def _start(self, starting: list[Entry]) -> list[Entry]:
-        candidates = self._refusals.refuse_late(starting)
+    def refuse(self, busy: list[Entry]) -> None:
+        """Refuse those of the entries whose instant has come: step 5."""
+        self._refusals.refuse_overlapping(busy)
+
+    def _is_of_another_life(self, entry: Entry) -> bool:
+        """Whether it was claimed under an identity that has been declared dead since; then it is dropped."""
+        if entry.instance_id == self._lease.instance_id:
+            return False
+        self._memory.forget([entry])
+        return True
+
+    def _start(self, candidates: list[Entry], execute: Callable[[Entry], None]) -> set[str]:
+        """Steps 1 to 4; answers the lock keys that were found held."""
         busy = held_keys(self._using, candidates)
         free = _one_per_key(entry for entry in candidates if entry.lock_key not in busy)
         moved = self._move([entry for entry in free if not entry.is_counted])
         moved |= self._move_counted([entry for entry in free if entry.is_counted])
-        self._refusals.refuse_overlapping([entry for entry in candidates if entry.lock_key in busy])
-        return [entry for entry in free if entry.run_id in moved and self._hold(entry)]
-
-    def _hold(self, entry: Entry) -> bool:
-        return self._memory.move(entry, State.STARTING, State.HOLD)
+        for entry in free:
+            if entry.run_id in moved and self._memory.move(entry, State.STARTING, State.HOLD):
+                execute(entry)
+        return busy
 
     def _move(self, entries: list[Entry]) -> set[int]:
         """Steps 2 to 4; answers the ids of the runs that are running and ours."""
@@ -81,7 +97,7 @@ class Starts:
             if not entries:
                 return set()
             try:
-                count = statement(self._using, lambda: self._update(entries))
+                count = statement(self._using, partial(self._update, entries))
             except IntegrityError:
                 busy = held_keys(self._using, entries)
                 entries = [entry for entry in entries if entry.lock_key not in busy]
@@ -109,9 +125,7 @@ class Starts:
     def _move_guarded(self, entries: Sequence[Entry]) -> set[int]:
         """Under the state rows that nobody else has locked; the other runs are looked at again, and so are all when
         somebody takes a lock even now."""
-        skip_locked = connections[self._using].features.has_select_for_update_skip_locked
-        states = JobState.objects.using(self._using).select_for_update(skip_locked=skip_locked)
-        locked = set(states.filter(pk__in={entry.job_id for entry in entries}).values_list("pk", flat=True))
+        locked = lock_free_states(self._using, {entry.job_id for entry in entries})
         busy = held_keys(self._using, entries)
         ours = [entry for entry in entries if entry.job_id in locked and entry.lock_key not in busy]
         try:
@@ -122,21 +136,30 @@ class Starts:
 
     def _move_counted(self, entries: list[Entry]) -> set[int]:
         """Runs that count against a limit: the start and the count are one transaction."""
-        return unit(self._using, lambda: self._count_and_move(entries)) if entries else set()
+        if not entries:
+            return set()
+        moved, beyond = unit(self._using, lambda: self._count_and_move(entries))
+        self._refusals.end(beyond, Status.SKIPPED, Reason.LIMIT)
+        return moved
 
-    def _count_and_move(self, entries: list[Entry]) -> set[int]:
-        ids = {entry.job_id for entry in entries}
-        states = JobState.objects.using(self._using).select_for_update().filter(pk__in=ids).order_by("pk")
-        counts = Counter(dict(states.values_list("pk", "run_count")))
+    def _count_and_move(self, entries: list[Entry]) -> tuple[set[int], list[Entry]]:
+        """Answers the ids of the runs that are running and ours, and the entries for which the limit leaves no room.
+
+        A run that is running already was started, and counted, by a write whose answer got lost.
+        """
+        states = lock_free_states(self._using, {entry.job_id for entry in entries})
+        counts = Counter({pk: state.run_count for pk, state in states.items()})
+        running = self._read_back(entries)
         within: list[Entry] = []
         beyond: list[Entry] = []
         for entry in entries:
+            if entry.run_id in running or entry.job_id not in counts:
+                continue
             (within if counts[entry.job_id] < (entry.max_runs or 0) else beyond).append(entry)
             counts[entry.job_id] += 1
         moved = self._move(within)
         self._count(Counter(entry.job_id for entry in within if entry.run_id in moved))
-        self._refusals.end(beyond, Status.SKIPPED, Reason.LIMIT)
-        return moved
+        return running | moved, beyond
 
     def _count(self, started: Counter[int]) -> None:
         by_number: dict[int, list[int]] = defaultdict(list)
@@ -144,17 +167,6 @@ class Starts:
             by_number[number].append(job_id)
         for number, ids in by_number.items():
             JobState.objects.using(self._using).filter(pk__in=ids).update(run_count=F("run_count") + number)
-
-
-def held_keys(using: str, entries: Sequence[Entry]) -> set[str]:
-    """Which of the entries' lock keys another run holds now. An entry that holds its own was started by a write whose
-    answer got lost: it is started again, and found to be running."""
-    keys = {entry.lock_key for entry in entries if entry.lock_key}
-    if not keys:
-        return set()
-    ours = [entry.run_id for entry in entries]
-    held = Run.objects.using(using).filter(held_lock__in=keys).exclude(pk__in=ours)
-    return {key for key in read(using, lambda: list(held.values_list("held_lock", flat=True))) if key}
 
 
 def _one_per_key(entries: Iterable[Entry]) -> list[Entry]:

@@ -2,10 +2,11 @@
 
 1. The loop ends: nothing more is claimed. What is held goes back to the queue, for others to have at once.
 2. What executes is waited for, the heartbeat going on; coroutines are then cancelled and have a moment to end.
-3. Results are written.
-4. In one transaction: runs that still execute are lost, their locks freed, and the instance's row says stopped.
+3. The timer ends. What was started and has not begun goes back to the queue too.
+4. Results are written.
+5. In one transaction: runs that still execute are lost, their locks freed, and the instance's row says stopped.
 
-``hurry`` ends the waiting in steps 2 and 3.
+``hurry`` ends the waiting in steps 2 and 4.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from django.db import DatabaseError
 from django_gocron import events
 from django_gocron.engine.database import statement
 from django_gocron.engine.memory import IN_A_SLOT, State
-from django_gocron.engine.recovery import give_back, stop_instance
+from django_gocron.engine.recovery import stop_instance
+from django_gocron.engine.requeueing import give_back
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,25 +58,26 @@ class Stop:
         """Stop; answer how many runs were left executing."""
         self._listener.stop()
         self._threads["loop"].stop(WRITE_GRACE)
-        self._give_back()
+        self._give_back(State.HELD)
         self._announce(timeout)
         if not self._wait_for(IN_A_SLOT, timeout.total_seconds()):
             self._parts.executor.cancel()
             self._wait_for(IN_A_SLOT, CANCEL_GRACE)
+        self._threads["timer"].stop(WRITE_GRACE)
+        self._give_back(State.HELD, State.HOLD)
         self._wait_for((State.DONE,), WRITE_GRACE)
-        for name in ("timer", "writer", "heartbeat"):
+        for name in ("writer", "heartbeat"):
             self._threads[name].stop(WRITE_GRACE)
-        self._parts.executor.stop()
         return self._finish()
 
-    def _give_back(self) -> None:
-        held = self._parts.memory.withdraw(to=State.GIVING_BACK)
-        using = self._parts.using
+    def _give_back(self, *states: State) -> None:
+        """What has not begun cannot begin any more, and is for others to have at once."""
+        using, unbegun = self._parts.using, self._parts.memory.withdraw(*states)
         try:
-            statement(using, lambda: give_back(using, held))
+            statement(using, lambda: give_back(using, unbegun))
         except DatabaseError as error:
             logger.warning("Claimed runs could not be given back (%s); they are recovered later.", error)
-        self._parts.memory.forget(held)
+        self._parts.memory.forget(unbegun)
 
     def _announce(self, timeout: timedelta) -> None:
         events.publish(
@@ -102,10 +105,13 @@ class Stop:
         parts = self._parts
         executing = parts.memory.count(*IN_A_SLOT)
         try:
-            for fact in stop_instance(parts.using, parts.lease.instance_id, parts.clock):
+            parts.completions.flush()
+            for fact in stop_instance(parts.using, parts.lease.instance_id, parts.clock.now()):
                 events.publish(fact)
         except DatabaseError as error:
             logger.warning("The stop could not be recorded (%s); the lease will run out.", error)
+        parts.executor.stop(0.0 if executing else WRITE_GRACE)
+        self._listener.join(WRITE_GRACE)
         events.publish(
             events.SchedulerStopped(at=parts.clock.now(), name=parts.lease.name, abandoned=executing)
         )

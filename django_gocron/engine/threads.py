@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, close_old_connections
 
-from django_gocron.engine.database import engine_thread, is_away
+from django_gocron.engine.database import engine_thread, is_away, is_contention
 from django_gocron.engine.outage import LONGEST_BACKOFF, SHORTEST_BACKOFF
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from django_gocron.engine.outage import Outage
 
 logger = logging.getLogger("django_gocron")
+
+WAKE_PERIOD = 0.05
+"""Seconds after which a thread that is to stop is woken again: it may have been about to wait."""
 
 
 class EngineThread:
@@ -43,9 +46,11 @@ class EngineThread:
     def stop(self, seconds: float) -> None:
         """Ask the thread to end after its current step, and wait for that up to ``seconds``."""
         self._stopping.set()
-        self._wake()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(seconds)
+        for _ in range(round(seconds / WAKE_PERIOD)):
+            if not self._thread.is_alive() or self._thread is threading.current_thread():
+                return
+            self._wake()
+            self._thread.join(WAKE_PERIOD)
 
     def _run(self) -> None:
         with engine_thread(self._using):
@@ -62,7 +67,9 @@ class EngineThread:
             close_old_connections()
             self._step()
         except DatabaseError as error:
-            if is_away(error):
+            if is_contention(error):
+                logger.debug("The %s did not obtain a lock: %s", self.name, error)
+            elif is_away(error):
                 self._outage.note_failure(self.name, error)
             else:
                 logger.exception("The %s met an error of the database and goes on.", self.name)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from datetime import timedelta
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from django_gocron.engine.memory import IN_A_SLOT, State
@@ -44,51 +45,57 @@ class Timer:
         self._starts = starts
         self._execute = execute
         self._slots = slots
-        self._writes: deque[timedelta] = deque([SHORTEST_LEAD], maxlen=100)
+        self._writes: deque[timedelta] = deque(maxlen=100)
         self._set_aside: set[int] = set()
-
-    @property
-    def lead(self) -> timedelta:
+        self.lead = SHORTEST_LEAD
         """How long ahead of the instant a start is written."""
-        slow = sorted(self._writes)[int(len(self._writes) * 0.99)]
-        return min(max(2 * slow, SHORTEST_LEAD), LONGEST_LEAD)
 
     def tick(self) -> None:
         """Start what is due, then wait until something else is, or until the memory changes."""
         generation = self._memory.generation
-        due = self._due(self._clock.now())
-        if due:
-            self._start(due)
-        self._memory.wait(generation, self._seconds_to_next())
+        self.start_due(self._clock.now())
+        self._memory.wait(generation, self._seconds_to_next(self._clock.now()))
+
+    def start_due(self, now: datetime) -> None:
+        """Start what is due at ``now``. Raises ``DatabaseError`` when the database is away: then it is still held."""
+        due = self._due(now)
+        if not due:
+            return
+        began = self._clock.boottime()
+        busy = self._starts.start(due, self._execute)
+        self._note_write(timedelta(seconds=self._clock.boottime() - began))
+        self._starts.refuse(busy)
+        self._set_aside = {entry.run_id for entry in due if entry.state is State.HELD}
 
     def _due(self, now: datetime) -> list[Entry]:
         """What is to be started now, as far as there are slots; what comes within another lead shares the write."""
-        free = self._slots - self._memory.count(*IN_A_SLOT)
-        held = self._memory.entries(State.HELD) if free > 0 else []
-        if not any(self._starts_at(entry) <= now for entry in held):
+        free = self._free_slots
+        held = self._memory.held() if free > 0 else []
+        near = list(takewhile(lambda entry: entry.due_at <= now + 2 * self.lead, held))
+        if not any(self._starts_at(entry) <= now for entry in near):
             return []
-        return [entry for entry in held if self._starts_at(entry) <= now + self.lead][:free]
+        return [entry for entry in near if self._starts_at(entry) <= now + self.lead][:free]
+
+    @property
+    def _free_slots(self) -> int:
+        return self._slots - self._memory.count(*IN_A_SLOT)
 
     def _starts_at(self, entry: Entry) -> datetime:
         """When its start is to be written: ahead of its instant, unless its lock was found taken."""
         return entry.due_at if entry.run_id in self._set_aside else entry.due_at - self.lead
 
-    def _start(self, due: list[Entry]) -> None:
-        began = self._clock.boottime()
-        started = self._starts.start(due)
-        self._writes.append(timedelta(seconds=self._clock.boottime() - began))
-        held = {entry.run_id for entry in self._memory.entries(State.HELD)}
-        self._set_aside = {entry.run_id for entry in due if entry.run_id in held}
-        for entry in started:
-            self._execute(entry)
+    def _note_write(self, took: timedelta) -> None:
+        self._writes.append(took)
+        slow = sorted(self._writes)[int(len(self._writes) * 0.99)]
+        self.lead = min(max(2 * slow, SHORTEST_LEAD), LONGEST_LEAD)
 
-    def _seconds_to_next(self) -> float:
-        held = self._memory.entries(State.HELD)
-        if not held or self._memory.count(*IN_A_SLOT) >= self._slots:
+    def _seconds_to_next(self, now: datetime) -> float:
+        if self._free_slots <= 0:
             return LONGEST_WAIT
-        now = self._clock.now()
-        return min(LONGEST_WAIT, *(self._seconds_to(entry, now) for entry in held))
-
-    def _seconds_to(self, entry: Entry, now: datetime) -> float:
-        shortest = BUSY_PAUSE if entry.run_id in self._set_aside else 0.0
-        return max(shortest, (self._starts_at(entry) - now).total_seconds())
+        waits = [LONGEST_WAIT]
+        for entry in self._memory.held():
+            shortest = BUSY_PAUSE if entry.run_id in self._set_aside else 0.0
+            waits.append(max(shortest, (self._starts_at(entry) - now).total_seconds()))
+            if not shortest:
+                break
+        return min(waits)

@@ -8,6 +8,8 @@ only polls. Whatever is lost, the next poll finds.
 from __future__ import annotations
 
 import logging
+import selectors
+import socket
 import threading
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -21,8 +23,8 @@ logger = logging.getLogger("django_gocron")
 
 CHANNEL = "gocron"
 
-LONGEST_BACKOFF = 5.0
-"""Seconds between two attempts to listen again, at most."""
+SHORTEST_BACKOFF, LONGEST_BACKOFF = 0.1, 5.0
+"""Seconds between two attempts to listen again."""
 
 
 def notify(using: str) -> None:
@@ -40,29 +42,40 @@ class Listener:
         self._wake = wake
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
+        self._bell: socket.socket | None = None
 
     def start(self) -> None:
         if _can_listen(self._using):
-            self._thread = threading.Thread(target=self._run, name="gocron-listener", daemon=True)
+            self._bell, ear = socket.socketpair()
+            self._thread = threading.Thread(target=self._run, args=(ear,), name="gocron-listener", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
+        """Let the thread end; see ``join``."""
         self._stopping.set()
+        if self._bell is not None:
+            self._bell.close()
 
-    def _run(self) -> None:
-        backoff = 0.1
-        while not self._stopping.is_set():
-            try:
-                with _connect(self._using) as connection:
-                    if not self._proves_itself(connection):
-                        logger.info("This database connection hears no notifications: edits are found by polling.")
-                        return
-                    backoff = 0.1
-                    self._listen(connection)
-            except Exception as error:  # a broken connection shows as any of the driver's errors
-                logger.debug("The listener lost its connection: %s", error)
-                self._stopping.wait(backoff)
-                backoff = min(2 * backoff, LONGEST_BACKOFF)
+    def join(self, seconds: float) -> None:
+        """Wait until the thread has ended, up to ``seconds``."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def _run(self, ear: socket.socket) -> None:
+        backoff = SHORTEST_BACKOFF
+        with ear:
+            while not self._stopping.is_set():
+                try:
+                    with _connect(self._using) as connection:
+                        if not self._proves_itself(connection):
+                            logger.info("This database hears no notifications: edits are found by polling.")
+                            return
+                        backoff = SHORTEST_BACKOFF
+                        self._listen(connection, ear)
+                except Exception as error:  # noqa: BLE001 - a broken connection shows as any of the driver's errors
+                    logger.debug("The listener lost its connection: %s", error)
+                    self._stopping.wait(backoff)
+                    backoff = min(2 * backoff, LONGEST_BACKOFF)
 
     def _proves_itself(self, connection: Any) -> bool:
         channel = f"{CHANNEL}_{uuid.uuid4().hex}"
@@ -72,12 +85,17 @@ class Listener:
         connection.execute(f'UNLISTEN "{channel}"')
         return heard
 
-    def _listen(self, connection: Any) -> None:
+    def _listen(self, connection: Any, ear: socket.socket) -> None:
+        """Sleep until there is something to read from the connection, or until the bell is closed."""
         connection.execute(f"LISTEN {CHANNEL}")
         self._wake()
-        while not self._stopping.is_set():
-            for _ in connection.notifies(timeout=1.0, stop_after=1):
-                self._wake()
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection, selectors.EVENT_READ)
+            selector.register(ear, selectors.EVENT_READ)
+            while not self._stopping.is_set():
+                selector.select()
+                for _ in connection.notifies(timeout=0):
+                    self._wake()
 
 
 def _can_listen(using: str) -> bool:

@@ -54,8 +54,8 @@ class Executor(Protocol):
     def cancel(self) -> None:
         """Ask what is running to end: coroutines are cancelled, threads cannot be."""
 
-    def stop(self) -> None:
-        """Let idle threads end; does not wait for those that still execute user code."""
+    def stop(self, seconds: float) -> None:
+        """Let the threads end, and wait for that, up to ``seconds``. Those that execute user code end with it."""
 
 
 BEGIN_AGAIN = 0.05

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from django_gocron.executors.texts import in_ascii
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -26,3 +29,19 @@ class Outcome:
     @property
     def took(self) -> timedelta:
         return self.finished_at - self.started_at
+
+    @property
+    def size(self) -> int:
+        """Characters it takes to write it, about."""
+        texts = (self.error_message, self.traceback, self.output, json.dumps(self.result))
+        return sum(map(len, texts))
+
+    def in_ascii(self) -> Self:
+        """The same with plainer texts, and the result as one: for a database that does not take it as it is."""
+        return replace(
+            self,
+            error_message=in_ascii(self.error_message),
+            traceback=in_ascii(self.traceback),
+            output=in_ascii(self.output),
+            result=None if self.result is None else json.dumps(self.result),
+        )

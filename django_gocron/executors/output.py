@@ -13,11 +13,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from django_gocron.executors.texts import storable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_LINES = 1000
-LONGEST_LINE = 2000
+LONGEST_LINE = 2_000
+LONGEST = 100_000
+"""Characters of a run's output that are kept."""
 
 _formatter = logging.Formatter("%(asctime)s.%(msecs)03d %(levelname)-7s %(name)s  %(message)s", "%H:%M:%S")
 
@@ -36,15 +40,20 @@ class Output:
 
     def text(self) -> str:
         """One line a record, the oldest first; how many were dropped, if any."""
-        lines = [_format(record) for record in tuple(self._records)]
-        head = [f"... {self._dropped} earlier lines were dropped ..."] if self._dropped else []
-        return "\n".join([*head, *lines])
+        lines = deque(_format(record) for record in tuple(self._records))
+        length = sum(len(line) + 1 for line in lines)
+        dropped = self._dropped
+        while length > LONGEST:
+            length -= len(lines.popleft()) + 1
+            dropped += 1
+        head = [f"... {dropped} earlier lines were dropped ..."] if dropped else []
+        return storable("\n".join([*head, *lines]))
 
 
 def _format(record: logging.LogRecord) -> str:
     try:
         text = _formatter.format(record)
-    except Exception as error:  # arguments that do not fit the message
+    except Exception as error:  # noqa: BLE001 - arguments that do not fit the message
         text = f"{record.levelname} {record.name} {record.msg!r} (could not be formatted: {error})"
     return text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "..."
 

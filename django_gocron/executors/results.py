@@ -7,23 +7,31 @@ from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 
+from django_gocron.executors.texts import storable
+
 LONGEST = 64_000
 """Characters of JSON kept; of a longer value, the beginning as text."""
 
+NUL = "\\u0000"
+"""As JSON writes it; PostgreSQL stores none."""
+
 
 def keep(value: Any) -> Any:
-    """The value as plain JSON data, or as text when it is no JSON or too long."""
+    """The value as plain JSON data, or as text when it is no JSON that every database can store, or too long."""
     if value is None:
         return None
     try:
-        text = json.dumps(value, cls=DjangoJSONEncoder)
-    except Exception:  # a value's own encoder may raise anything
+        text = json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False, allow_nan=False)
+        is_storable = storable(text) == text and NUL not in text
+    except Exception:  # noqa: BLE001 - a value's own encoder may raise anything
         return _describe(value)
-    return json.loads(text) if len(text) <= LONGEST else text[:LONGEST] + "..."
+    if len(text) > LONGEST:
+        return storable(text[:LONGEST]) + "..."
+    return json.loads(text) if is_storable else _describe(value)
 
 
 def _describe(value: Any) -> str:
     try:
-        return repr(value)[:LONGEST]
-    except Exception:  # and so may its repr
+        return storable(repr(value)[:LONGEST])
+    except Exception:  # noqa: BLE001 - and so may its repr
         return f"<{type(value).__name__}>"

@@ -16,6 +16,7 @@ from django_gocron.exceptions import ArgumentsError
 from django_gocron.executors import results
 from django_gocron.executors.outcome import Outcome
 from django_gocron.executors.output import Output, capture
+from django_gocron.executors.texts import storable
 from django_gocron.masking import find_secrets, mask_text
 
 if TYPE_CHECKING:
@@ -35,14 +36,13 @@ def call(work: Work, clock: Clock) -> Outcome:
     """Run a function, between two looks at the thread's database connections. Raises nothing."""
     started_at = clock.now()
     with _run(work) as output:
-        close_old_connections()
         try:
+            close_old_connections()
             work.task.check_arguments(work.args, work.kwargs)
             result = work.task.function(*work.args, **work.kwargs)
+            return _succeeded(work, result, started_at, clock.now(), output)
         except BaseException as error:  # noqa: BLE001
             return _failed(work, error, started_at, clock.now(), output)
-        else:
-            return _succeeded(work, result, started_at, clock.now(), output)
         finally:
             close_old_connections()
 
@@ -55,12 +55,11 @@ async def call_async(work: Work, clock: Clock) -> Outcome:
             try:
                 work.task.check_arguments(work.args, work.kwargs)
                 result = await work.task.function(*work.args, **work.kwargs)
+                return _succeeded(work, result, started_at, clock.now(), output)
             except asyncio.CancelledError as error:
                 return _cancelled(work, error, started_at, clock.now(), output)
             except BaseException as error:  # noqa: BLE001
                 return _failed(work, error, started_at, clock.now(), output)
-            else:
-                return _succeeded(work, result, started_at, clock.now(), output)
             finally:
                 await sync_to_async(connections.close_all)()
 
@@ -118,8 +117,8 @@ def _ended(
         started_at=started_at,
         finished_at=finished_at,
         error_type=_qualified_name(type(error))[:255],
-        error_message=mask_text(_message(error), secrets)[:LONGEST_MESSAGE],
-        traceback=mask_text(_traceback(error), secrets)[:LONGEST_TRACEBACK],
+        error_message=_bounded(_message(error), secrets, LONGEST_MESSAGE),
+        traceback=_bounded(_traceback(error), secrets, LONGEST_TRACEBACK),
         output=mask_text(output.text(), secrets),
     )
 
@@ -145,3 +144,8 @@ def _traceback(error: BaseException) -> str:
     """Without the frame of ours that called the task."""
     own: TracebackType | None = error.__traceback__
     return "".join(traceback.format_exception(type(error), error, own.tb_next if own else None))
+
+
+def _bounded(text: str, secrets: set[str], longest: int) -> str:
+    """Masked before it is cut, lest a part of a secret stays; but not all of a text without end."""
+    return storable(mask_text(text[: 2 * longest], secrets))[:longest]

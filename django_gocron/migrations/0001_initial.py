@@ -5,7 +5,6 @@ import django.db.models.deletion
 import django_gocron.models.actions
 import django_gocron.models.fields
 import django_gocron.models.indexes
-import django_gocron.planning
 import uuid
 from django.db import migrations, models
 
@@ -35,7 +34,7 @@ class Migration(migrations.Migration):
                 ('timezone', models.CharField(blank=True, default='', help_text="Empty: the project's.", max_length=64, verbose_name='time zone')),
                 ('starts_at', django_gocron.models.fields.InstantField(blank=True, default=None, null=True, verbose_name='starts at')),
                 ('ends_at', django_gocron.models.fields.InstantField(blank=True, default=None, null=True, verbose_name='ends at')),
-                ('first_run', models.CharField(choices=[(django_gocron.planning.FirstRun['ON_SCHEDULE'], 'on schedule'), (django_gocron.planning.FirstRun['IMMEDIATELY'], 'immediately, once'), (django_gocron.planning.FirstRun['AT_STARTS_AT'], 'at its start')], default='on_schedule', max_length=20, verbose_name='first run')),
+                ('first_run', models.CharField(choices=[('on_schedule', 'on schedule'), ('immediately', 'immediately, once'), ('at_starts_at', 'at its start')], default='on_schedule', max_length=20, verbose_name='first run')),
                 ('max_runs', models.PositiveIntegerField(blank=True, default=None, help_text='The job is finished after as many. Empty: no limit.', null=True, verbose_name='maximum of runs')),
                 ('interval_from_completion', models.BooleanField(default=False, help_text='The next run comes an interval after the end of the last.', verbose_name='count the interval from completion')),
                 ('jitter', models.DurationField(blank=True, default=datetime.timedelta(0), help_text='Each run starts up to as much later, always by the same for the same tick.', verbose_name='jitter')),
@@ -52,7 +51,7 @@ class Migration(migrations.Migration):
                 ('on_lock_error', models.CharField(choices=[('skip', 'skip the run'), ('run', 'run it all the same')], default='skip', max_length=10, verbose_name='when the locker fails')),
                 ('overlap', models.CharField(choices=[('skip', 'skip the new one'), ('queue', 'queue the new one'), ('queue_latest', 'queue the latest only'), ('allow', 'let them run side by side')], default='skip', max_length=20, verbose_name='when the previous run is still live')),
                 ('max_queued', models.PositiveIntegerField(default=1, verbose_name='maximum queued')),
-                ('misfire', models.CharField(choices=[(django_gocron.planning.Misfire['RUN_ONCE'], 'run once'), (django_gocron.planning.Misfire['RUN_ALL'], 'run all, up to the cap'), (django_gocron.planning.Misfire['SKIP'], 'skip them')], default='run_once', max_length=10, verbose_name='missed runs')),
+                ('misfire', models.CharField(choices=[('run_once', 'run once'), ('run_all', 'run all, up to the cap'), ('skip', 'skip them')], default='run_once', max_length=10, verbose_name='missed runs')),
                 ('misfire_grace', models.DurationField(default=datetime.timedelta(seconds=60), verbose_name='grace')),
                 ('catchup_window', models.DurationField(blank=True, default=None, null=True, verbose_name='catch-up window')),
                 ('max_catchup', models.PositiveIntegerField(default=100, verbose_name='maximum caught up')),

@@ -1,6 +1,7 @@
 """What can be asked of a job row: thin methods over ``django_gocron.operations``, each with an async twin.
 
-They are looked up by name when called: rows lie below the operations, and know nothing of them.
+They are looked up by name when called: rows lie below the operations, and know nothing of them. Those that write
+say so (``alters_data``): a template that names one does not call it.
 """
 
 from __future__ import annotations
@@ -39,18 +40,26 @@ class JobActions:
         )
         return run
 
+    run_now.alters_data = True  # type: ignore[attr-defined]
+
     def pause(self, reason: str = "", until: datetime | None = None, by: str = "") -> None:
         """Stop the job's ticks, for good or until an aware instant; see ``operations.pause``."""
         _operation("pause")(self, reason=reason, until=until, by=by)
+
+    pause.alters_data = True  # type: ignore[attr-defined]
 
     def resume(self, by: str = "") -> None:
         """Let the job have ticks again, from now on."""
         _operation("resume")(self, by=by)
 
+    resume.alters_data = True  # type: ignore[attr-defined]
+
     def skip_next(self, by: str = "") -> datetime:
         """Leave out the next tick; answer which, aware UTC. Raises ``OperationError`` (``no_next_run``)."""
         tick: datetime = _operation("skip_next")(self, by=by)
         return tick
+
+    skip_next.alters_data = True  # type: ignore[attr-defined]
 
     def next_runs(self, n: int = 5) -> list[datetime]:
         """The next ``n`` instants at which the job is to run, aware UTC; see ``operations.next_runs``."""

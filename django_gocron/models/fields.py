@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.db.models.fields.json import KeyTransform
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
@@ -42,6 +43,18 @@ class _Encoder(json.JSONEncoder):
         return o.text if isinstance(o, Unreadable) else super().encode(o)
 
 
+def _load(text: str) -> Any:
+    """The data, or why there is none: JSON knows numbers and depths that Python refuses to read."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return Unreadable(text, str(error))
+
+
+UNREADABLE = "__unreadable__"
+"""In a fixture, the key beside which the text of an unreadable value stands."""
+
+
 class TolerantJSONField(models.JSONField):
     """A JSONField whose reading never raises: what cannot be read is an :class:`Unreadable`."""
 
@@ -55,80 +68,104 @@ class TolerantJSONField(models.JSONField):
         return name, path, args, kwargs
 
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
-        try:
+        """A part of the value, asked for by key, comes as Django's own field gives it."""
+        if isinstance(expression, KeyTransform):
             return super().from_db_value(value, expression, connection)
-        except ValueError as error:
-            return Unreadable(str(value), str(error))
+        return None if value is None else _load(value)
+
+    def to_python(self, value: Any) -> Any:
+        is_marked = isinstance(value, dict) and value.keys() == {UNREADABLE}
+        return _load(value[UNREADABLE]) if is_marked else value
+
+    def get_prep_value(self, value: Any) -> Any:
+        """A fixture in XML is read without ``to_python``."""
+        return super().get_prep_value(self.to_python(value))
 
     def validate(self, value: Any, model_instance: models.Model | None) -> None:
         if isinstance(value, Unreadable):
             raise ValidationError(value.reason, code=value.code)
         super().validate(value, model_instance)
 
+    def value_to_string(self, obj: models.Model) -> Any:
+        value = self.value_from_object(obj)
+        return {UNREADABLE: value.text} if isinstance(value, Unreadable) else value
+
+    def formfield(self, *args: Any, **kwargs: Any) -> Any:
+        return super().formfield(*args, **{"form_class": _JSONFormField, "decoder": _FormDecoder, **kwargs})
+
+
+class _FormDecoder(json.JSONDecoder):
+    """Has one complaint, the one that Django's form field knows, about all that cannot be read."""
+
+    def decode(self, s: str, *args: Any) -> Any:
+        value = _load(s)
+        if isinstance(value, Unreadable):
+            raise json.JSONDecodeError(value.reason, s, 0)
+        return value
+
+
+class _JSONFormField(forms.JSONField):
+    """The value as JSON text; an unreadable one as it is stored."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return value.text if isinstance(value, Unreadable) else super().prepare_value(_plain(value))
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        if isinstance(initial, Unreadable):
+            return bool(data != initial.text)
+        return super().has_changed(_plain(initial), data)
+
+
+def _plain(value: Any) -> Any:
+    return value.to_dict() if isinstance(value, Schedule) else value
+
 
 class ScheduleField(TolerantJSONField):
-    """A schedule, or null. A stored value that is no schedule is read as :class:`Unreadable`, with the reason."""
+    """A schedule, or null. A stored value that is no schedule is read as :class:`Unreadable`, with the reason.
+
+    Forms of your own show it as JSON text.
+    """
 
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
         data = super().from_db_value(value, expression, connection)
-        return data if data is None or isinstance(data, Unreadable) else self._read(data)
+        return data if isinstance(expression, KeyTransform) else _read(data, value)
 
     def to_python(self, value: Any) -> Any:
-        if value is None or isinstance(value, Schedule | Unreadable):
-            return value
+        """A text is left alone: it is JSON that is still to be read."""
+        value = super().to_python(value)
+        is_data = not isinstance(value, str | Schedule)
+        return _read(value, json.dumps(value, cls=_Encoder)) if is_data else value
+
+    def clean(self, value: Any, model_instance: models.Model | None) -> Any:
         if isinstance(value, str):
-            try:
-                value = json.loads(value)
-            except ValueError as error:
-                return Unreadable(json.dumps(value), str(error))
-        return None if value is None else self._read(value)
+            data = _load(value)
+            value = Unreadable(json.dumps(value), data.reason) if isinstance(data, Unreadable) else data
+        return super().clean(value, model_instance)
 
     def get_prep_value(self, value: Any) -> Any:
-        return super().get_prep_value(value.to_dict() if isinstance(value, Schedule) else value)
+        return _plain(super().get_prep_value(value))
 
     def validate(self, value: Any, model_instance: models.Model | None) -> None:
-        super().validate(value.to_dict() if isinstance(value, Schedule) else value, model_instance)
+        super().validate(_plain(value), model_instance)
 
     def value_to_string(self, obj: models.Model) -> Any:
-        value = self.value_from_object(obj)
-        if isinstance(value, Schedule):
-            return value.to_dict()
-        if isinstance(value, Unreadable):
-            return _loads_or_text(value.text)
-        return value
-
-    def formfield(self, *args: Any, **kwargs: Any) -> Any:
-        return super().formfield(*args, **{"form_class": _ScheduleFormField, **kwargs})
-
-    def _read(self, data: Any) -> Schedule | Unreadable:
-        try:
-            return Schedule.from_dict(data)
-        except ScheduleError as error:
-            return Unreadable(json.dumps(data), error.message, error.code)
+        return _plain(super().value_to_string(obj))
 
 
-def _loads_or_text(text: str) -> Any:
+def _read(data: Any, text: str) -> Schedule | Unreadable | None:
+    """The schedule that the data make; ``text`` is how they are stored."""
+    if data is None or isinstance(data, Unreadable):
+        return data
     try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-class _ScheduleFormField(forms.JSONField):
-    """The schedule as JSON text, for forms that have no schedule editor."""
-
-    def prepare_value(self, value: Any) -> Any:
-        if isinstance(value, Schedule):
-            value = value.to_dict()
-        return value.text if isinstance(value, Unreadable) else super().prepare_value(value)
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        return self.prepare_value(initial) != data and super().has_changed(self.prepare_value(initial), data)
+        return Schedule.from_dict(data)
+    except ScheduleError as error:
+        return Unreadable(text, error.message, error.code)
 
 
 class InstantField(models.DateTimeField):  # type: ignore[type-arg]
     """An instant: aware and UTC in Python, UTC in the database, whatever USE_TZ and TIME_ZONE say.
 
+    A value without a zone is taken for UTC.
     Do not use ``__date``, ``date_hierarchy`` or ``Trunc`` on it: Django applies the project's zone to those.
     """
 
@@ -148,7 +185,9 @@ class InstantField(models.DateTimeField):  # type: ignore[type-arg]
             value = value.replace(tzinfo=None)
         return connection.ops.adapt_datetimefield_value(value)
 
-    def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> dt.datetime | None:
+    def from_db_value(
+        self, value: Any, expression: Any, connection: BaseDatabaseWrapper
+    ) -> dt.datetime | None:
         """The digits read are UTC's, whichever zone Django's converter has put beside them."""
         if isinstance(value, str):
             value = self._parse(value)
@@ -196,6 +235,11 @@ class TagsField(models.CharField):  # type: ignore[type-arg]
             return value
         tags = self.to_python(value)
         return f"|{'|'.join(tags)}|" if tags else ""
+
+    def get_db_prep_save(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
+        """What is stored is always a list, a text with commas too."""
+        is_text = isinstance(value, str)
+        return super().get_db_prep_save(self.to_python(value) if is_text else value, connection)
 
     def validate(self, value: Any, model_instance: models.Model | None) -> None:
         if any("|" in tag or "," in tag for tag in value):

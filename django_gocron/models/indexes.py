@@ -24,7 +24,11 @@ class LiveIndex(models.Index):
         return path, expressions, {**kwargs, "where": self.where}
 
     def create_sql(
-        self, model: type[models.Model], schema_editor: BaseDatabaseSchemaEditor, using: str = "", **kwargs: Any
+        self,
+        model: type[models.Model],
+        schema_editor: BaseDatabaseSchemaEditor,
+        using: str = "",
+        **kwargs: Any,
     ) -> Any:
         partial = schema_editor.connection.features.supports_partial_indexes
         index = models.Index(fields=self.fields, name=self.name, condition=self.where if partial else None)

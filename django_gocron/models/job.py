@@ -6,8 +6,9 @@ import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
+from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
-from django.db.models import F, Q
+from django.db.models import F, Max, Q
 from django.utils.translation import gettext_lazy as _
 
 from django_gocron.conf import get_settings
@@ -15,24 +16,24 @@ from django_gocron.models import choices
 from django_gocron.models.actions import JobActions
 from django_gocron.models.changes import definition_changed
 from django_gocron.models.fields import InstantField, ScheduleField, TagsField, TolerantJSONField
-from django_gocron.models.validation import validate_job
+from django_gocron.models.validation import find_faults
 from django_gocron.planning import FirstRun, Misfire
 from django_gocron.schedules import find_zone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from datetime import datetime
     from zoneinfo import ZoneInfo
 
 FIRST_RUN = {
-    FirstRun.ON_SCHEDULE: _("on schedule"),
-    FirstRun.IMMEDIATELY: _("immediately, once"),
-    FirstRun.AT_STARTS_AT: _("at its start"),
+    FirstRun.ON_SCHEDULE.value: _("on schedule"),
+    FirstRun.IMMEDIATELY.value: _("immediately, once"),
+    FirstRun.AT_STARTS_AT.value: _("at its start"),
 }
 MISFIRE = {
-    Misfire.RUN_ONCE: _("run once"),
-    Misfire.RUN_ALL: _("run all, up to the cap"),
-    Misfire.SKIP: _("skip them"),
+    Misfire.RUN_ONCE.value: _("run once"),
+    Misfire.RUN_ALL.value: _("run all, up to the cap"),
+    Misfire.SKIP.value: _("skip them"),
 }
 GAP = {"run_after": _("run right after the gap"), "skip": _("skip it")}
 FOLD = {"first": _("the first time"), "second": _("the second time"), "both": _("both times")}
@@ -64,10 +65,22 @@ class JobQuerySet(models.QuerySet["Job"]):
     update.alters_data = True  # type: ignore[attr-defined]
 
     def bulk_create(self, objs: Iterable[Job], *args: Any, **kwargs: Any) -> list[Job]:
+        objs = list(objs)
         with transaction.atomic(using=self._write_alias):
+            if kwargs.get("update_conflicts"):
+                kwargs["update_fields"] = [*kwargs["update_fields"], "plan_version"]
+                self._outdate(objs)
             created = super().bulk_create(objs, *args, **kwargs)
             self._announce()
         return created
+
+    def _outdate(self, objs: Iterable[Job]) -> None:
+        """An upsert cannot count from what it meets: give its rows a version that no row has."""
+        highest = self.model._base_manager.using(self._write_alias).aggregate(highest=Max("plan_version"))[
+            "highest"
+        ]
+        for job in objs:
+            job.plan_version = (highest or 0) + 1
 
     @property
     def _write_alias(self) -> str:
@@ -201,9 +214,7 @@ class Job(JobActions, models.Model):
         _("keep runs"), null=True, blank=True, default=None, help_text=_("Empty: the settings'.")
     )
 
-    declared = TolerantJSONField(
-        _("declared"), null=True, blank=True, default=None, editable=False
-    )
+    declared = TolerantJSONField(_("declared"), null=True, blank=True, default=None, editable=False)
     plan_version = models.BigIntegerField(_("plan version"), default=1, editable=False)
 
     objects = JobQuerySet.as_manager()
@@ -226,13 +237,30 @@ class Job(JobActions, models.Model):
             models.CheckConstraint(
                 condition=Q(max_runs__isnull=True) | Q(max_runs__gte=1), name="gocron_job_max_runs_positive"
             ),
-            models.CheckConstraint(condition=Q(jitter__gte=timedelta(0)), name="gocron_job_jitter_not_negative"),
+            models.CheckConstraint(
+                condition=Q(jitter__gte=timedelta(0)), name="gocron_job_jitter_not_negative"
+            ),
             models.CheckConstraint(condition=~Q(name=""), name="gocron_job_name_not_empty"),
             models.CheckConstraint(condition=~Q(task=""), name="gocron_job_task_not_empty"),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, **kwargs: Any) -> None:
+        """Also plans the job anew, in the same transaction."""
+        using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
+        with transaction.atomic(using=using):
+            if self._state.adding or self.pk is None:
+                self.plan_version = 1
+            else:
+                self._bump(using, kwargs)
+            super().save(**kwargs)
+            definition_changed.send(sender=type(self), using=using, job_ids=[self.pk])
+        if not isinstance(self.plan_version, int):
+            del self.plan_version
+
+    save.alters_data = True  # type: ignore[attr-defined]
 
     def natural_key(self) -> tuple[str]:
         return (self.name,)
@@ -246,22 +274,19 @@ class Job(JobActions, models.Model):
         """Whether an operator's pause holds at an aware instant; one with an end is over by itself."""
         return self.paused_at is not None and (self.paused_until is None or moment < self.paused_until)
 
-    def clean(self) -> None:
-        super().clean()
-        validate_job(self)
-
-    def save(self, **kwargs: Any) -> None:
-        """Also plans the job anew, in the same transaction."""
-        using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
-        with transaction.atomic(using=using):
-            if not self._state.adding:
-                self._bump(using, kwargs)
-            super().save(**kwargs)
-            definition_changed.send(sender=type(self), using=using, job_ids=[self.pk])
-        if not isinstance(self.plan_version, int):
-            del self.plan_version
-
-    save.alters_data = True  # type: ignore[attr-defined]
+    def clean_fields(self, exclude: Collection[str] | None = None) -> None:
+        """Also refuses what does not go together, each fault on its field: a form that has not the field is spared.
+        A jitter that was left empty is none."""
+        self.jitter = self.jitter or timedelta(0)
+        errors: dict[str, Any] = {}
+        try:
+            super().clean_fields(exclude)
+        except ValidationError as error:
+            errors = error.update_error_dict(errors)
+        spared = {*(exclude or ()), *errors}
+        errors |= {field: faults for field, faults in find_faults(self).items() if field not in spared}
+        if errors:
+            raise ValidationError(errors)
 
     def _bump(self, using: str, kwargs: dict[str, Any]) -> None:
         """Count the edit in the edit's own statement."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
@@ -11,12 +11,15 @@ from django.utils.translation import gettext as _
 
 from django_gocron import registry
 from django_gocron.exceptions import ArgumentsError, ScheduleError, UnknownTaskError
+from django_gocron.models.definitions import read_definition
 from django_gocron.models.fields import Unreadable
-from django_gocron.planning import BATCH, FirstRun
+from django_gocron.planning import BATCH, LONGEST, FirstRun, first_tick
 from django_gocron.schedules import Every, EveryRandom, Schedule
 
 if TYPE_CHECKING:
     from django_gocron.models.job import Job
+
+MICROSECOND = timedelta(microseconds=1)
 
 AVAILABLE: dict[str, tuple[Any, ...]] = {
     "coordination": ("locked",),
@@ -50,20 +53,34 @@ class _Faults:
         self.by_field[field].append(ValidationError(message, code=code))
 
 
-def validate_job(job: Job) -> None:
-    """Raise ``ValidationError`` with every fault of the job, by field."""
+def find_faults(job: Job) -> dict[str, list[ValidationError]]:
+    """Every fault of the job, by field.
+
+    A value of the wrong kind is for its field to refuse, and is passed over here.
+    """
     faults = _Faults()
-    for check in (_check_task, _check_zone, _check_window, _check_schedule_options, _check_durations, _check_available):
+    for check in (
+        _check_task,
+        _check_zone,
+        _check_window,
+        _check_schedule_options,
+        _check_durations,
+        _check_available,
+    ):
         check(job, faults)
-    if faults.by_field:
-        raise ValidationError(dict(faults.by_field))
+    return dict(faults.by_field)
 
 
 def _check_task(job: Job, faults: _Faults) -> None:
     for field, kind, what in (("args", list, _("a JSON list")), ("kwargs", dict, _("a JSON object"))):
         if not isinstance(getattr(job, field), kind) and not isinstance(getattr(job, field), Unreadable):
             faults.add(field, _("Enter %(what)s.") % {"what": what}, "arguments_not_json")
-    if faults.by_field or not job.task or isinstance(job.args, Unreadable) or isinstance(job.kwargs, Unreadable):
+    if (
+        faults.by_field
+        or not job.task
+        or isinstance(job.args, Unreadable)
+        or isinstance(job.kwargs, Unreadable)
+    ):
         return
     try:
         registry.get_task(job.task).check_arguments(job.args, job.kwargs)
@@ -81,7 +98,11 @@ def _check_zone(job: Job, faults: _Faults) -> None:
 
 
 def _check_window(job: Job, faults: _Faults) -> None:
-    if job.starts_at and job.ends_at and job.ends_at <= job.starts_at:
+    if (
+        isinstance(job.starts_at, datetime)
+        and isinstance(job.ends_at, datetime)
+        and job.ends_at <= job.starts_at
+    ):
         faults.add("ends_at", _("The end must be after the start."), "end_not_after_start")
     if job.max_runs == 0:
         faults.add("max_runs", _("Enter 1 or more, or leave it empty for no limit."), "zero_max_runs")
@@ -95,34 +116,37 @@ def _check_schedule_options(job: Job, faults: _Faults) -> None:
         faults.add("first_run", _("Enter when the job starts, or choose another first run."), "no_starts_at")
     if job.first_run != FirstRun.ON_SCHEDULE and job.schedule is None:
         faults.add("first_run", _("A job without a schedule runs by hand only."), "no_schedule")
-    if isinstance(job.schedule, Schedule) and job.ends_at and not _ever_fires(job):
+    if isinstance(job.schedule, Schedule) and not faults.by_field and not _ever_fires(job):
         faults.add("ends_at", _("The schedule has no run before the end."), "never_fires")
 
 
 def _ever_fires(job: Job) -> bool:
-    """Whether a job that starts at a known instant has a tick in its window."""
-    if not job.starts_at:
+    """Whether a job that starts at a known instant, and ends, has a tick in its window."""
+    if not isinstance(job.starts_at, datetime) or not isinstance(job.ends_at, datetime):
         return True
     try:
-        from django_gocron.models.definitions import read_definition
-        from django_gocron.planning import first_tick
-
-        return first_tick(read_definition(job), anchor=job.starts_at, now=job.starts_at) is not None
+        tick = first_tick(read_definition(job), anchor=job.starts_at, now=job.starts_at - MICROSECOND)
     except ScheduleError:
         return True
+    return tick is not None
 
 
 def _check_durations(job: Job, faults: _Faults) -> None:
-    zero = timedelta(0)
-    for field in ("jitter", "misfire_grace"):
-        if getattr(job, field) < zero:
-            faults.add(field, _("A duration cannot be negative."), "negative_duration")
-    for field in ("catchup_window", "starting_deadline", "timeout"):
+    for field in ("jitter", "misfire_grace", "catchup_window", "starting_deadline", "timeout"):
         value = getattr(job, field)
-        if value is not None and value <= zero:
+        if not isinstance(value, timedelta):
+            continue
+        if value < timedelta(0):
+            faults.add(field, _("A duration cannot be negative."), "negative_duration")
+        elif not value and field not in {"jitter", "misfire_grace"}:
             faults.add(field, _("Enter a duration above zero, or leave it empty."), "duration_not_positive")
-    if not 1 <= job.max_catchup <= BATCH:
-        faults.add("max_catchup", _("Enter a number from 1 to %(most)d.") % {"most": BATCH}, "cap_out_of_range")
+        elif value > LONGEST:
+            message = _("Enter a duration of at most %(most)d days.") % {"most": LONGEST.days}
+            faults.add(field, message, "duration_too_long")
+    if isinstance(job.max_catchup, int) and not 1 <= job.max_catchup <= BATCH:
+        faults.add(
+            "max_catchup", _("Enter a number from 1 to %(most)d.") % {"most": BATCH}, "cap_out_of_range"
+        )
 
 
 def _check_available(job: Job, faults: _Faults) -> None:

@@ -63,8 +63,8 @@ class Definition:
     def __post_init__(self) -> None:
         for field in DURATIONS:
             value = getattr(self, field)
-            if value is not None and not timedelta(0) <= value <= LONGEST:
-                message = f"{field} must be from 0 to {LONGEST.days} days, not {value}."
+            if value is not None and not (isinstance(value, timedelta) and timedelta(0) <= value <= LONGEST):
+                message = f"{field} must be a duration from 0 to {LONGEST.days} days, not {value!r}."
                 raise ScheduleError(message, code="duration_out_of_range", field=field)
 
     def calendar(self, anchor: datetime) -> dict[str, Any]:

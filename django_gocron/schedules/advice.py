@@ -40,19 +40,27 @@ class Advice:
 
 
 def advise(
-    schedule: Schedule, *, zone: tzinfo, after: datetime, gap: str = "run_after", fold: str = "first"
+    schedule: Schedule,
+    *,
+    zone: tzinfo,
+    after: datetime,
+    anchor: datetime | None = None,
+    gap: str = "run_after",
+    fold: str = "first",
 ) -> list[Advice]:
-    """What is worth knowing about a schedule that counts from ``after``, an aware instant.
+    """What is worth knowing of a schedule from ``after`` on, an aware instant; it counts from ``anchor`` or from there.
 
     Codes: ``never_fires``, ``gap``, ``fold`` (in the next twelve months), ``skips_months``, ``either_day``,
     ``day_step_restarts``, ``range_wraps``, ``sub_second``, ``very_frequent``.
     """
-    if schedule.next_after(after, zone=zone, anchor=after, gap=gap, fold=fold) is None:
+    anchor = anchor or after
+    if schedule.next_after(after, zone=zone, anchor=anchor, gap=gap, fold=fold) is None:
         return [Advice("never_fires", _("Nothing is left to run: this schedule has no time to come."))]
     advice = [*_meaning(schedule), *_often(schedule, zone, after)]
     if isinstance(schedule, WallSchedule) and not schedule.follows_the_clock:
-        terms = Terms(zone, naive_utc(after, "after"), gap, fold, "")
-        changes = clock_changes(schedule.firing(terms), terms.anchor, terms.anchor + AHEAD)
+        firing = schedule.firing(Terms(zone, naive_utc(anchor, "anchor"), gap, fold, ""))
+        begin = naive_utc(max(after, anchor), "after")
+        changes = clock_changes(firing, begin, begin + AHEAD)
         advice += [_gap(change, gap) if change.is_gap else _fold(change, fold) for change in changes]
     return advice
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -10,10 +11,12 @@ from django_gocron.exceptions import ScheduleError
 from django_gocron.schedules.cron_contract import CronImplementation, Walked
 from django_gocron.schedules.croniter_times import CroniterImplementation, CroniterTimes
 from django_gocron.schedules.suggestions import shown
-from django_gocron.schedules.terms import EARLIEST
 from django_gocron.schedules.text import gettext as _
 
 DEFAULT = "croniter"
+
+CENTURY = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall time
+"""An expression without a time from here on never fires."""
 
 _named: dict[str, CronImplementation] = {DEFAULT: CroniterImplementation()}
 _process_wide: list[CronImplementation] = [_named[DEFAULT]]
@@ -74,6 +77,6 @@ def cron_times(expression: str, implementation: str | None) -> CroniterTimes | W
     if isinstance(times, CroniterTimes):
         return times
     walked = Walked(times)
-    if walked.next(EARLIEST) is None:
+    if walked.next(CENTURY) is None:
         raise ScheduleError(_("This schedule never runs."), code="never_fires", field="expression")
     return walked

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+FIRST = datetime(1, 1, 1)  # noqa: DTZ001 - a wall time
+"""Midnight of the day whose ordinal is 1."""
+
 
 class WallTimes(Protocol):
     """A set of naive local wall times, on whole seconds."""
@@ -130,4 +133,4 @@ class DayTimes:
 
 
 def _wall(day: int, second: int) -> datetime:
-    return datetime.fromordinal(day) + timedelta(seconds=second)
+    return FIRST + timedelta(day - 1, second)

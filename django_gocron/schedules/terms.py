@@ -7,10 +7,14 @@ from datetime import UTC, datetime, tzinfo
 
 from django_gocron.exceptions import ScheduleError
 from django_gocron.schedules.text import gettext as _
+from django_gocron.schedules.wallclock import EPOCH
 
-EARLIEST = datetime(2, 2, 1)  # noqa: DTZ001 - naive UTC, as everything inside this package
-LATEST = datetime(9998, 1, 1)  # noqa: DTZ001
+LATEST = datetime(9998, 1, 1)  # noqa: DTZ001 - naive UTC, as everything inside this package
+EARLIEST = datetime(2, 2, 1)  # noqa: DTZ001
 """Outside of these no schedule fires: local times at the very ends of the calendar cannot be represented."""
+
+AWARE_EPOCH = EPOCH.replace(tzinfo=UTC)
+_EARLIEST, _LATEST = EARLIEST - EPOCH, LATEST - EPOCH
 
 GAPS = ("run_after", "skip")
 FOLDS = ("first", "second", "both")
@@ -45,21 +49,19 @@ def naive_utc(moment: datetime, field: str) -> datetime:
 
     Raises ``ScheduleError`` (``naive_datetime``) where ``moment`` names no zone.
     """
-    if not isinstance(moment, datetime) or moment.utcoffset() is None:
-        message = _("%(field)s must be a datetime with a time zone; without one it names no instant.")
-        raise ScheduleError(message % {"field": field}, code="naive_datetime", field=field)
     try:
-        instant = moment.astimezone(UTC).replace(tzinfo=None)
-    except OverflowError:
-        instant = moment.replace(tzinfo=None)
-    return instant if EARLIEST < instant < LATEST else min(max(instant, EARLIEST), LATEST)
+        elapsed = moment - AWARE_EPOCH
+    except TypeError as error:
+        message = _("%(field)s must be a datetime with a time zone; without one it names no instant.")
+        raise ScheduleError(message % {"field": field}, code="naive_datetime", field=field) from error
+    return EPOCH + min(max(elapsed, _EARLIEST), _LATEST)
 
 
 def in_utc(moment: datetime, field: str) -> datetime:
     """The instant as aware UTC; raises as ``naive_utc`` does."""
-    return naive_utc(moment, field).replace(tzinfo=UTC)
+    return AWARE_EPOCH + (naive_utc(moment, field) - EPOCH)
 
 
 def aware(instant: datetime | None) -> datetime | None:
     """Naive UTC as aware UTC; None stays None."""
-    return None if instant is None else instant.replace(tzinfo=UTC)
+    return None if instant is None else AWARE_EPOCH + (instant - EPOCH)

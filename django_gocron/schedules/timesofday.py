@@ -10,7 +10,7 @@ from django_gocron.exceptions import ScheduleError
 from django_gocron.schedules.suggestions import shown
 from django_gocron.schedules.text import gettext as _
 
-_TIME = re.compile(r"([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2}))?")
+_TIME = re.compile(r"([0-9]{1,4}):([0-9]{1,4})(?::([0-9]{1,4}))?")
 
 _LIMITS = (
     (23, "hour_out_of_range"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from functools import lru_cache
 
 MARGIN = timedelta(hours=25)
 """More than the furthest that any zone's clock was ever moved at once (24 hours, across the date line)."""
@@ -17,6 +18,7 @@ PROBE = timedelta(hours=84)
 """Less than the shortest time between two shifts of one zone (95 hours, Freetown in 1939): readings that far apart
 have at most one shift between them."""
 
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - naive UTC
 SECOND = timedelta(seconds=1)
 MICROSECOND = timedelta(microseconds=1)
 
@@ -38,7 +40,15 @@ class Stretch:
 
 def offset_at(zone: tzinfo, instant: datetime) -> timedelta:
     """How far the zone's clock is ahead of UTC at ``instant`` (naive UTC)."""
-    return zone.fromutc(instant.replace(tzinfo=zone)).replace(tzinfo=None) - instant
+    # Adding to an epoch is several times quicker than replace(tzinfo=...), and gives the same.
+    offset = zone.fromutc(_epoch(zone) + (instant - EPOCH)).utcoffset()
+    assert offset is not None
+    return offset
+
+
+@lru_cache(maxsize=1024)
+def _epoch(zone: tzinfo) -> datetime:
+    return EPOCH.replace(tzinfo=zone)
 
 
 def stretches(zone: tzinfo, begin: datetime, end: datetime) -> Iterator[Stretch]:

@@ -196,7 +196,7 @@ def test_b26_jobs_of_one_schedule_share_no_row_and_are_not_looked_up_by_it():
 
 @pytest.fixture
 def project(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """``manage.py`` of a new project with jobs in its ``jobs.py`` and ``apps.py``, an empty database, and every warning an error."""
+    """``manage.py`` of a new project with jobs and an empty database; every warning is an error."""
     (tmp_path / "newshop").mkdir()
     (tmp_path / "newshop" / "__init__.py").touch()
     (tmp_path / "newshop" / "jobs.py").write_text(

@@ -24,6 +24,10 @@ Picks = Callable[[int, int, int], bool]
 """Whether a day is meant, of a month of some length that begins on some weekday."""
 
 
+class NotUnderstoodError(Exception):
+    """The sentence is not of this grammar."""
+
+
 @dataclass(kw_only=True)
 class Meaning:
     """The times of the day, the months, and the days of a month."""
@@ -37,7 +41,7 @@ class Meaning:
 
 
 def read(sentence: str) -> Meaning:
-    """What the sentence means. ``ValueError`` where it is not of this grammar."""
+    """What the sentence means. Raises ``NotUnderstoodError``."""
     for pattern in (
         rf"At {TIMES} every day{IN_MONTHS}",
         rf"(?P<week>Weekdays|Weekends){IN_MONTHS} at {TIMES}",
@@ -52,7 +56,7 @@ def read(sentence: str) -> Meaning:
         found = re.fullmatch(pattern, sentence)
         if found:
             return meaning(found.groupdict())
-    raise ValueError(sentence)
+    raise NotUnderstoodError(sentence)
 
 
 def meaning(parts: dict[str, str | None]) -> Meaning:
@@ -85,7 +89,7 @@ def clock(text: str) -> tuple[int, int, int]:
 
 
 def numbers(text: str) -> list[int]:
-    found = []
+    found: list[int] = []
     for each in listed(text):
         first, _to, last = each.partition(" to ")
         found += range(int(first), int(last or first) + 1)
@@ -106,13 +110,13 @@ def frequency(text: str) -> set[tuple[int, int, int]]:
     elif found := re.fullmatch(rf"Every hour from ({CLOCK}) to ({CLOCK})", text):
         (first, minute, _), (last, same, _) = clock(found[1]), clock(found[2])
         if minute != same:
-            raise ValueError(text)
+            raise NotUnderstoodError(text)
         hours, minutes = list(range(first, last + 1)), [minute]
     elif found := re.fullmatch(r"Every (?:minute|(\d+) minutes)( (?:from|of) .+)?", text):
         minutes = list(range(0, 60, int(found[1] or 1)))
         hours = during((found[2] or "").strip(), minutes)
     else:
-        raise ValueError(text)
+        raise NotUnderstoodError(text)
     return set(product(hours, minutes, seconds))
 
 
@@ -123,7 +127,7 @@ def during(text: str, minutes: list[int]) -> list[int]:
         return numbers(found[1])
     found = re.fullmatch(rf"from ({CLOCK}) to ({CLOCK})", text)
     if not found or clock(found[1])[1] != 0 or clock(found[2])[1] != minutes[-1]:
-        raise ValueError(text)
+        raise NotUnderstoodError(text)
     return list(range(clock(found[1])[0], clock(found[2])[0] + 1))
 
 
@@ -153,7 +157,7 @@ def day_test(token: str) -> Picks:
     if found := re.fullmatch(rf"(?:every|the ({'|'.join(NTH)}|last)) ({NAMES})", token):
         which, number = found[1], WEEKDAYS.index(found[2])
         return lambda day, length, first: weekday(day, first) == number and is_nth(which, day, length)
-    raise ValueError(token)
+    raise NotUnderstoodError(token)
 
 
 def is_nth(which: str | None, day: int, length: int) -> bool:

@@ -201,7 +201,11 @@ def calendar_jobs(draw: st.DrawFn, zone: str) -> CalendarJob:
     kind = draw(st.sampled_from(["daily", "weekly", "monthly"]))
     every = draw(st.one_of(st.just(1), st.integers(1, 14), st.integers(1, 40)))
     weekday = WEEKDAYS[scene.wall.isoweekday() % 7]
-    on = {"daily": st.just([]), "weekly": _names(weekday), "monthly": _days_of_month(scene.wall.day, weekday)}
+    on: dict[str, st.SearchStrategy[list[Any]]] = {
+        "daily": st.just([]),
+        "weekly": _names(weekday),
+        "monthly": _days_of_month(scene.wall.day, weekday),
+    }
     return CalendarJob(
         kind=kind,
         every=every,
@@ -223,12 +227,12 @@ def _wall_times(likely: time) -> st.SearchStrategy[list[time]]:
 
 
 @cache
-def _names(likely: str) -> st.SearchStrategy[list[str]]:
+def _names(likely: str) -> st.SearchStrategy[list[Any]]:
     return st.lists(st.sampled_from([likely, *WEEKDAYS]), min_size=1, max_size=4)
 
 
 @cache
-def _days_of_month(likely: int, weekday: str) -> st.SearchStrategy[list[int | str]]:
+def _days_of_month(likely: int, weekday: str) -> st.SearchStrategy[list[Any]]:
     number = st.integers(1, 31)
     words = st.tuples(st.sampled_from([*ORDINALS, "last"]), st.sampled_from(WEEKDAYS)).map(" ".join)
     close = st.sampled_from([likely, -1, 1, f"last {weekday}"])

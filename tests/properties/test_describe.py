@@ -63,7 +63,11 @@ def times_of(expression: str) -> CroniterTimes:
     return times
 
 
-@settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(
+    max_examples=500,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
 @given(expressions)
 def test_the_sentence_reads_back_to_the_same_ticks(expression: str) -> None:
     sets = times_of(expression).sets
@@ -79,13 +83,22 @@ def test_the_sentence_reads_back_to_the_same_ticks(expression: str) -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["*/5 * * * *", "0 9 * * mon-fri", "0 0 13 * 5", "15 30 2 * * *", "0 9-17 1,L */6 *", "*/10 8,12,20 * * L5"],
+    [
+        "*/5 * * * *",
+        "0 9 * * mon-fri",
+        "0 0 13 * 5",
+        "15 30 2 * * *",
+        "0 9-17 1,L */6 *",
+        "*/10 8,12,20 * * L5",
+    ],
 )
 def test_usual_expressions_have_a_sentence(expression: str) -> None:
     assert Cron(expression).describe() != expression
 
 
-@pytest.mark.parametrize("sentence", ["Every blue moon", "At noon every day", "Every 5 minutes from 09:00 to 17:50", ""])
+@pytest.mark.parametrize(
+    "sentence", ["Every blue moon", "At noon every day", "Every 5 minutes from 09:00 to 17:50", ""]
+)
 def test_the_grammar_of_this_test_refuses_what_is_no_sentence(sentence: str) -> None:
-    with pytest.raises(ValueError, match=""):
+    with pytest.raises(english.NotUnderstoodError):
         english.read(sentence)

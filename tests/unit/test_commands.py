@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -113,7 +112,6 @@ def test_checking_does_not_run_the_command(caplog: pytest.LogCaptureFixture):
 
 
 def test_what_a_command_prints_is_logged_line_by_line(caplog: pytest.LogCaptureFixture):
-    caplog.set_level(logging.INFO, "django_gocron.commands")
     assert run("Ada") is None
     assert printed(caplog) == [
         ("INFO", "Hello Ada 2"),
@@ -123,14 +121,19 @@ def test_what_a_command_prints_is_logged_line_by_line(caplog: pytest.LogCaptureF
     ]
 
 
+def test_output_is_kept_however_quiet_the_log_of_the_project_is(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("CRITICAL")
+    caplog.handler.setLevel("NOTSET")
+    run("Ada")
+    assert ("INFO", "Hello Ada 2") in printed(caplog)
+
+
 def test_an_option_given_as_text_is_read_as_on_the_command_line(caplog: pytest.LogCaptureFixture):
-    caplog.set_level(logging.INFO, "django_gocron.commands")
     run("Ada", times="4")
     assert printed(caplog)[0] == ("INFO", "Hello Ada 5")
 
 
 def test_output_is_plain_text_unless_colour_is_asked_for(caplog: pytest.LogCaptureFixture):
-    caplog.set_level(logging.INFO, "django_gocron.commands")
     run("Ada", force_color=True)
     assert "\x1b[" in printed(caplog)[0][1]
 
@@ -140,7 +143,6 @@ def test_an_exit_with_0_is_a_success():
 
 
 def test_output_before_an_exit_is_kept(caplog: pytest.LogCaptureFixture):
-    caplog.set_level(logging.INFO, "django_gocron.commands")
     run("Ada", end="exit-0")
     assert ("INFO", "Hello Ada 2") in printed(caplog)
 

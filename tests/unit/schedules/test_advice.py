@@ -28,7 +28,9 @@ FOLD = (
 )
 
 
-@pytest.mark.parametrize("schedule", [Cron("30 2 * * *"), Daily(at="02:30"), Weekly(on="sun", at="02:30")], ids=repr)
+@pytest.mark.parametrize(
+    "schedule", [Cron("30 2 * * *"), Daily(at="02:30"), Weekly(on="sun", at="02:30")], ids=repr
+)
 @pytest.mark.parametrize(
     ("gap", "fold", "spring", "autumn"),
     [
@@ -61,7 +63,9 @@ def test_is_silent_where_no_fixed_time_is_touched(schedule: Schedule) -> None:
     assert advice(schedule) == {}
 
 
-@pytest.mark.parametrize(("after", "codes"), [("2031-03-27", []), ("2031-03-29", ["gap"]), ("2032-03-29", [])])
+@pytest.mark.parametrize(
+    ("after", "codes"), [("2031-03-27", []), ("2031-03-29", ["gap"]), ("2032-03-29", [])]
+)
 def test_clocks_are_watched_for_a_year_and_no_longer(after: str, codes: list[str]) -> None:
     found = advise(Cron("30 2 28 3 *"), zone=BERLIN, after=utc(after))
     assert [each.code for each in found] == codes
@@ -112,7 +116,13 @@ def test_tells_that_either_day_field_is_enough() -> None:
 
 @pytest.mark.parametrize(
     ("field", "item", "n"),
-    [("*/7", "*/7", 7), ("1/20", "1/20", 20), ("15,1-31/3", "1-31/3", 3), ("*/02", "*/02", 2), ("*/10", "*/10", 10)],
+    [
+        ("*/7", "*/7", 7),
+        ("1/20", "1/20", 20),
+        ("15,1-31/3", "1-31/3", 3),
+        ("*/02", "*/02", 2),
+        ("*/10", "*/10", 10),
+    ],
 )
 def test_tells_that_steps_of_days_begin_anew_each_month(field: str, item: str, n: int) -> None:
     assert advice(Cron(f"0 9 {field} * *")) == {
@@ -150,8 +160,24 @@ def test_tells_that_less_than_a_second_is_very_little() -> None:
     assert "sub_second" not in advice(EveryRandom(0.5, 60))
 
 
-@pytest.mark.parametrize("schedule", [OneTime(utc("2020-01-01")), Monthly(every=12, on=31, at="09:00")], ids=repr)
+@pytest.mark.parametrize(
+    "schedule", [OneTime(utc("2020-01-01")), Monthly(every=12, on=31, at="09:00")], ids=repr
+)
 def test_tells_that_nothing_will_ever_run(schedule: Schedule) -> None:
     after = utc("2026-02-10 00:00")
     message = "Nothing is left to run: this schedule has no time to come."
     assert advise(schedule, zone=BERLIN, after=after) == [Advice("never_fires", message)]
+
+
+def test_counts_from_the_anchor() -> None:
+    # 28 March 2027 is 118 days after 30 November 2026, 31 October 2027 is 334 days after 1 December.
+    every_other_day = Daily(every=2, at="02:30")
+    found = advise(every_other_day, zone=BERLIN, after=NOW, anchor=utc("2026-11-30 12:00"))
+    assert [each.code for each in found] == ["gap"]
+    assert [each.code for each in advise(every_other_day, zone=BERLIN, after=NOW)] == ["fold"]
+
+
+def test_what_comes_before_the_anchor_is_no_matter() -> None:
+    found = advise(Daily(at="02:30"), zone=BERLIN, after=NOW, anchor=utc("2027-04-01 12:00"))
+    assert [each.code for each in found] == ["fold", "gap"]
+    assert found[1].message.startswith("On Sunday 26 March 2028")

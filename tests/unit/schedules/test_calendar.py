@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ def dates(schedule: Daily | Weekly | Monthly, n: int, anchor: str) -> list[str]:
     return [tick.date().isoformat() for tick in ticks]
 
 
-@pytest.mark.parametrize("at", ["9:00", "09:00", "09:00:00", " 09:00 ", time(9), ["09:00"], (time(9), "9:00"), {"09:00"}])
+@pytest.mark.parametrize(
+    "at", ["9:00", "09:00", "09:00:00", " 09:00 ", time(9), ["09:00"], (time(9), "9:00"), {"09:00"}]
+)
 def test_a_time_can_be_written_in_many_ways(at: Any) -> None:
     assert Daily(at=at) == Daily(at="09:00")
     assert Daily(at=at).at == (time(9),)
@@ -44,49 +47,111 @@ def test_month_days_are_put_in_order_without_doubles() -> None:
 
 
 @pytest.mark.parametrize(
-    ("give", "code", "field", "message"),
+    ("kind", "arguments", "code", "field", "message"),
     [
-        (lambda: Daily(at=[]), "no_times", "at", "Enter at least one time such as 07:30."),
-        (lambda: Daily(at=None), "no_times", "at", "at least one time"),
-        (lambda: Daily(at=[None]), "time_unreadable", "at", "Enter a time such as 07:30; None is not one."),
-        (lambda: Daily(at="noon"), "time_unreadable", "at", "'noon' is not one."),
-        (lambda: Daily(at="9"), "time_unreadable", "at", "'9' is not one."),
-        (lambda: Daily(at="09:00:00.5"), "time_unreadable", "at", "is not one."),
-        (lambda: Daily(at="٠٩:00"), "time_unreadable", "at", "is not one."),
-        (lambda: Daily(at=b"09:00"), "time_unreadable", "at", "is not one."),
-        (lambda: Daily(at=9), "time_unreadable", "at", "9 is not one."),
-        (lambda: Daily(at=time(9, tzinfo=UTC)), "time_unreadable", "at", "without a zone; 09:00:00[+]00:00 is not"),
-        (lambda: Daily(at=time(9, 0, 0, 5)), "time_unreadable", "at", "in whole seconds .* 09:00:00.000005 is not"),
-        (lambda: Daily(at="24:00"), "hour_out_of_range", "at", "Hour must be from 0 to 23 in '24:00'."),
-        (lambda: Daily(at="23:60"), "minute_out_of_range", "at", "Minute must be from 0 to 59 in '23:60'."),
-        (lambda: Daily(at="23:59:60"), "second_out_of_range", "at", "Second must be from 0 to 59 in '23:59:60'."),
-        (lambda: Daily(every=0, at="09:00"), "zero_interval", "every", "Interval must be more than 0."),
-        (lambda: Weekly(every=-1, on="mon", at="09:00"), "negative_interval", "every", "must be more than 0"),
-        (lambda: Monthly(every=1.5, on=1, at="09:00"), "interval_not_whole", "every", "1.5 is not one."),
-        (lambda: Daily(every=True, at="09:00"), "interval_not_whole", "every", "True is not one."),
-        (lambda: Daily(every="2", at="09:00"), "interval_not_whole", "every", "'2' is not one."),
-        (lambda: Weekly(on=[], at="09:00"), "no_days", "on", "Choose at least one weekday."),
-        (lambda: Weekly(on=None, at="09:00"), "no_days", "on", "at least one weekday"),
-        (lambda: Weekly(on=[1], at="09:00"), "weekday_unknown", "on", "Write the weekday as a name, such as mon"),
-        (lambda: Weekly(on=["1"], at="09:00"), "weekday_unknown", "on", "'1' is not a weekday; write sun, mon"),
-        (lambda: Weekly(on=["mnday"], at="09:00"), "weekday_unknown", "on", r"Did you mean monday\?"),
-        (lambda: Weekly(on="mon", at="09:00", week_start="x"), "weekday_unknown", "week_start", "'x' is not a weekday"),
-        (lambda: Monthly(on=[], at="09:00"), "no_days", "on", "Choose at least one day."),
-        (lambda: Monthly(on=[0], at="09:00"), "day_out_of_range", "on", "from -1 .the last. to -31; 0 is not."),
-        (lambda: Monthly(on=[32], at="09:00"), "day_out_of_range", "on", "32 is not."),
-        (lambda: Monthly(on=[-32], at="09:00"), "day_out_of_range", "on", "-32 is not."),
-        (lambda: Monthly(on=[True], at="09:00"), "day_unreadable", "on", "True is not a day of the month. Write 15, -1"),
-        (lambda: Monthly(on=["15"], at="09:00"), "day_unreadable", "on", "'15' is not a day of the month."),
-        (lambda: Monthly(on=["sixth mon"], at="09:00"), "day_unreadable", "on", "'sixth mon' is not a day"),
-        (lambda: Monthly(on=["first"], at="09:00"), "day_unreadable", "on", "'first' is not a day"),
-        (lambda: Monthly(on=["first mon fri"], at="09:00"), "day_unreadable", "on", "'first mon fri' is not a day"),
-        (lambda: Monthly(on=["first day"], at="09:00"), "weekday_unknown", "on", "'day' is not a weekday"),
-        (lambda: Monthly(on=[1.0], at="09:00"), "day_unreadable", "on", "1.0 is not a day"),
+        (Daily, {"at": []}, "no_times", "at", "Enter at least one time such as 07:30."),
+        (Daily, {"at": None}, "no_times", "at", "at least one time"),
+        (Daily, {"at": [None]}, "time_unreadable", "at", "Enter a time such as 07:30; None is not one."),
+        (Daily, {"at": "noon"}, "time_unreadable", "at", "'noon' is not one."),
+        (Daily, {"at": "9"}, "time_unreadable", "at", "'9' is not one."),
+        (Daily, {"at": "09:00:00.5"}, "time_unreadable", "at", "is not one."),
+        (Daily, {"at": "٠٩:00"}, "time_unreadable", "at", "is not one."),
+        (Daily, {"at": b"09:00"}, "time_unreadable", "at", "is not one."),
+        (Daily, {"at": 9}, "time_unreadable", "at", "9 is not one."),
+        (
+            Daily,
+            {"at": time(9, tzinfo=UTC)},
+            "time_unreadable",
+            "at",
+            "without a zone; 09:00:00[+]00:00 is not",
+        ),
+        (
+            Daily,
+            {"at": time(9, 0, 0, 5)},
+            "time_unreadable",
+            "at",
+            "in whole seconds .* 09:00:00.000005 is not",
+        ),
+        (Daily, {"at": "24:00"}, "hour_out_of_range", "at", "Hour must be from 0 to 23 in '24:00'."),
+        (Daily, {"at": "23:60"}, "minute_out_of_range", "at", "Minute must be from 0 to 59 in '23:60'."),
+        (
+            Daily,
+            {"at": "23:59:60"},
+            "second_out_of_range",
+            "at",
+            "Second must be from 0 to 59 in '23:59:60'.",
+        ),
+        (Daily, {"every": 0, "at": "09:00"}, "zero_interval", "every", "Interval must be more than 0."),
+        (
+            Weekly,
+            {"every": -1, "on": "mon", "at": "09:00"},
+            "negative_interval",
+            "every",
+            "must be more than 0",
+        ),
+        (Monthly, {"every": 1.5, "on": 1, "at": "09:00"}, "interval_not_whole", "every", "1.5 is not one."),
+        (Daily, {"every": True, "at": "09:00"}, "interval_not_whole", "every", "True is not one."),
+        (Daily, {"every": "2", "at": "09:00"}, "interval_not_whole", "every", "'2' is not one."),
+        (Weekly, {"on": [], "at": "09:00"}, "no_days", "on", "Choose at least one weekday."),
+        (Weekly, {"on": None, "at": "09:00"}, "no_days", "on", "at least one weekday"),
+        (
+            Weekly,
+            {"on": [1], "at": "09:00"},
+            "weekday_unknown",
+            "on",
+            "Write the weekday as a name, such as mon",
+        ),
+        (
+            Weekly,
+            {"on": ["1"], "at": "09:00"},
+            "weekday_unknown",
+            "on",
+            "'1' is not a weekday; write sun, mon",
+        ),
+        (Weekly, {"on": ["mnday"], "at": "09:00"}, "weekday_unknown", "on", r"Did you mean monday\?"),
+        (
+            Weekly,
+            {"on": "mon", "at": "09:00", "week_start": "x"},
+            "weekday_unknown",
+            "week_start",
+            "'x' is not a weekday",
+        ),
+        (Monthly, {"on": [], "at": "09:00"}, "no_days", "on", "Choose at least one day."),
+        (
+            Monthly,
+            {"on": [0], "at": "09:00"},
+            "day_out_of_range",
+            "on",
+            "from -1 .the last. to -31; 0 is not.",
+        ),
+        (Monthly, {"on": [32], "at": "09:00"}, "day_out_of_range", "on", "32 is not."),
+        (Monthly, {"on": [-32], "at": "09:00"}, "day_out_of_range", "on", "-32 is not."),
+        (
+            Monthly,
+            {"on": [True], "at": "09:00"},
+            "day_unreadable",
+            "on",
+            "True is not a day of the month. Write 15, -1",
+        ),
+        (Monthly, {"on": ["15"], "at": "09:00"}, "day_unreadable", "on", "'15' is not a day of the month."),
+        (Monthly, {"on": ["sixth mon"], "at": "09:00"}, "day_unreadable", "on", "'sixth mon' is not a day"),
+        (Monthly, {"on": ["first"], "at": "09:00"}, "day_unreadable", "on", "'first' is not a day"),
+        (
+            Monthly,
+            {"on": ["first mon fri"], "at": "09:00"},
+            "day_unreadable",
+            "on",
+            "'first mon fri' is not a day",
+        ),
+        (Monthly, {"on": ["first day"], "at": "09:00"}, "weekday_unknown", "on", "'day' is not a weekday"),
+        (Monthly, {"on": [1.0], "at": "09:00"}, "day_unreadable", "on", "1.0 is not a day"),
     ],
 )
-def test_what_cannot_be_is_refused(give: Any, code: str, field: str, message: str) -> None:
+def test_what_cannot_be_is_refused(
+    kind: Any, arguments: dict[str, Any], code: str, field: str, message: str
+) -> None:
     with pytest.raises(ScheduleError, match=message) as refused:
-        give()
+        kind(**arguments)
     assert (refused.value.code, refused.value.field) == (code, field)
 
 
@@ -115,16 +180,27 @@ def test_numbered_weekdays() -> None:
 
 
 def test_a_fifth_weekday_comes_only_in_some_months() -> None:
-    assert dates(Monthly(on="fifth mon", at="08:00"), 3, "2026-01-01") == ["2026-03-30", "2026-06-29", "2026-08-31"]
+    assert dates(Monthly(on="fifth mon", at="08:00"), 3, "2026-01-01") == [
+        "2026-03-30",
+        "2026-06-29",
+        "2026-08-31",
+    ]
 
 
 def test_a_day_that_is_picked_twice_fires_once() -> None:
-    assert dates(Monthly(on=[31, -1, "last sat"], at="08:00"), 2, "2026-01-30 12:00") == ["2026-01-31", "2026-02-28"]
+    assert dates(Monthly(on=[31, -1, "last sat"], at="08:00"), 2, "2026-01-30 12:00") == [
+        "2026-01-31",
+        "2026-02-28",
+    ]
 
 
 def test_day_29_every_84_months_is_found() -> None:
     # February 2024 + 7 years each: 2052 is the next leap year among them, then 2080; 2108.
-    assert dates(Monthly(every=84, on=29, at="08:00"), 3, "2024-02-29 09:00") == ["2052-02-29", "2080-02-29", "2108-02-29"]
+    assert dates(Monthly(every=84, on=29, at="08:00"), 3, "2024-02-29 09:00") == [
+        "2052-02-29",
+        "2080-02-29",
+        "2108-02-29",
+    ]
 
 
 def test_a_day_that_never_comes_is_not_searched_for_ever() -> None:
@@ -142,11 +218,13 @@ def test_a_grid_wider_than_the_calendar_has_one_day() -> None:
 
 def test_every_three_days_keeps_its_local_time() -> None:
     schedule = Daily(every=3, at="11:00")
-    ticks = schedule.preview(30, after=utc("2026-01-29 05:00"), **terms("America/New_York", "2026-01-29 05:00"))
+    ticks = schedule.preview(
+        30, after=utc("2026-01-29 05:00"), **terms("America/New_York", "2026-01-29 05:00")
+    )
     local = [tick.astimezone(terms("America/New_York")["zone"]) for tick in ticks]
     assert [moment.date().isoformat() for moment in local[:3]] == ["2026-01-29", "2026-02-01", "2026-02-04"]
     assert {moment.time() for moment in local} == {time(11)}
-    assert {(later.date() - earlier.date()).days for earlier, later in zip(local, local[1:], strict=False)} == {3}
+    assert {(later.date() - earlier.date()).days for earlier, later in pairwise(local)} == {3}
 
 
 def test_ticks_have_no_microseconds_whatever_the_anchor() -> None:

@@ -9,12 +9,11 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from django_gocron.exceptions import ScheduleError
 from django_gocron.schedules import Every, Schedule, codec
-
 from tests.unit.schedules.moments import terms, utc
 
 NEW_MOON = datetime(2000, 1, 6, 18, 14, tzinfo=UTC)
@@ -159,6 +158,7 @@ FIELDS = [
 ]
 
 
+@settings(deadline=None)
 @given(
     kind=st.sampled_from(["cron", "every", "every_random", "daily", "weekly", "monthly", "one_time"]),
     fields=st.dictionaries(st.sampled_from(FIELDS), json_values, max_size=4),

@@ -16,7 +16,6 @@ import pytest
 
 from django_gocron.exceptions import ScheduleError
 from django_gocron.schedules import Cron, Daily, Every, EveryRandom, Monthly, OneTime, Schedule, Weekly
-
 from tests.unit.schedules.moments import terms, utc
 
 SCHEDULES = [

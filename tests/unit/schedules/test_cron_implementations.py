@@ -173,7 +173,9 @@ def test_its_refusal_is_ours() -> None:
     assert (refused.value.code, refused.value.field) == ("unreadable", "expression")
 
 
-@pytest.mark.parametrize("name", ["nobody", "no.such.module", f"{HERE}.Nothing", f"{HERE}.START", "", ".", "os", 5])
+@pytest.mark.parametrize(
+    "name", ["nobody", "no.such.module", f"{HERE}.Nothing", f"{HERE}.START", "", ".", "os", 5]
+)
 def test_what_is_no_implementation_is_refused(name: object) -> None:
     with pytest.raises(ScheduleError, match="is not a cron implementation") as refused:
         Cron("* * * * *", implementation=name)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from django_gocron.schedules import Cron, Every
+from django_gocron.schedules import Cron, Every, Schedule
 from django_gocron.schedules.croniter_times import CroniterTimes, CronSets
 from tests.unit.schedules.moments import terms, utc
 
@@ -116,7 +116,9 @@ def test_sunday_as_seven_is_the_last_sunday_too() -> None:
         ("0 0 15W * ?", (True, False)),
     ],
 )
-def test_only_a_star_and_a_question_mark_restrict_nothing(expression: str, expected: tuple[bool, bool]) -> None:
+def test_only_a_star_and_a_question_mark_restrict_nothing(
+    expression: str, expected: tuple[bool, bool]
+) -> None:
     meant = sets(expression)
     assert (meant.by_date, meant.by_weekday) == expected
     assert meant.days.combine == ("either" if all(expected) else "both")
@@ -181,13 +183,14 @@ def test_an_alias_is_short_for_an_expression(alias: str, expression: str) -> Non
         ("250ms", 0.25),
         ("10000us", 0.01),
         ("10000µs", 0.01),
-        ("10000μs", 0.01),  # noqa: RUF001
+        ("10000μs", 0.01),
         ("10000000ns", 0.01),
     ],
 )
 def test_at_every_is_an_interval(text: str, seconds: float) -> None:
-    assert Cron(f"@every {text}") == Every(seconds)
-    assert Cron(f"TZ=Europe/Berlin @Every  {text}") == Every(seconds)
+    expected: Schedule = Every(seconds)
+    assert Cron(f"@every {text}") == expected
+    assert Cron(f"TZ=Europe/Berlin @Every  {text}") == expected
 
 
 def test_white_space_means_nothing() -> None:
@@ -214,7 +217,9 @@ BERLIN, KOLKATA = "Europe/Berlin", "Asia/Kolkata"
     ],
     ids=repr,
 )
-def test_the_zone_is_the_prefix_else_its_own_else_the_one_of_the_question(schedule: Cron, expected: str) -> None:
+def test_the_zone_is_the_prefix_else_its_own_else_the_one_of_the_question(
+    schedule: Cron, expected: str
+) -> None:
     assert schedule.next_after(utc("2026-01-01 00:00"), **terms(KOLKATA)) == utc(expected)
 
 

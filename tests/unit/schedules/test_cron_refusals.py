@@ -35,7 +35,11 @@ def refusal(expression: str) -> ScheduleError:
         ("* * 0W * *", "day_out_of_range", "'0' is too low."),
         ("* * * 13 *", "month_out_of_range", "Month must be 1-12 or JAN-DEC. '13' is too high."),
         ("* * * 0 *", "month_out_of_range", "'0' is too low."),
-        ("* * * janu *", "month_unknown", r"Month must be 1-12 or JAN-DEC. 'janu' is not known. Did you mean JAN\?"),
+        (
+            "* * * janu *",
+            "month_unknown",
+            r"Month must be 1-12 or JAN-DEC. 'janu' is not known. Did you mean JAN\?",
+        ),
         ("* * * * 8", "weekday_out_of_range", "Day of week must be 0-7 or SUN-SAT. '8' is too high."),
         ("* * * * MOM", "weekday_unknown", r"'mom' is not known. Did you mean MON\?"),
         ("* * * * L", "weekday_unknown", "'l' is not known."),
@@ -51,13 +55,21 @@ def refusal(expression: str) -> ScheduleError:
         ("*/x * * * *", "step_unreadable", "after the '/' comes a number"),
         ("*/ * * * *", "step_unreadable", "after the '/' comes a number"),
         ("*/5/5 * * * *", "step_unreadable", "after the '/' comes a number"),
-        ("? * * * *", "question_mark_misplaced", "'[?]' stands alone, and for the day of month or the day of week"),
+        (
+            "? * * * *",
+            "question_mark_misplaced",
+            "'[?]' stands alone, and for the day of month or the day of week",
+        ),
         ("* * ?/2 * *", "question_mark_misplaced", "stands alone"),
         ("* * 1,? * *", "question_mark_misplaced", "stands alone"),
         ("H * * * *", "hash_unsupported", "'H' is not supported. Write a number, and give the job a jitter"),
         ("h(0-29)/10 * * * *", "hash_unsupported", "'H' is not supported"),
         ("H/15 * * * *", "hash_unsupported", "'H' is not supported"),
-        ("R * * * *", "random_unsupported", "'R' is not supported. Write a number, or use a random interval."),
+        (
+            "R * * * *",
+            "random_unsupported",
+            "'R' is not supported. Write a number, or use a random interval.",
+        ),
         ("r(0-9) * * * *", "random_unsupported", "'R' is not supported."),
         ("x * * * *", "field_unreadable", "Minute must be from 0 to 59. 'x' is not known."),
         ("-5 * * * *", "field_unreadable", "'' is not known."),
@@ -67,7 +79,7 @@ def refusal(expression: str) -> ScheduleError:
         ("1.5 * * * *", "field_unreadable", "'1.5' is not known."),
         ("** * * * *", "field_unreadable", r"'\*\*' is not known."),
         ("*-5 * * * *", "field_unreadable", r"'\*' is not known."),
-        ("٥ * * * *", "field_unreadable", "is not known."),
+        ("\N{ARABIC-INDIC DIGIT FIVE} * * * *", "field_unreadable", "is not known."),
         ("* * LW * *", "field_unreadable", "Day of month must be from 1 to 31. 'lw' is not known."),
         ("* * L-3 * *", "field_unreadable", "'l' is not known."),
         ("* L * * *", "field_unreadable", "'l' is not known."),
@@ -89,7 +101,11 @@ def refusal(expression: str) -> ScheduleError:
         ("@every -5s", "negative_interval", "Interval must be more than 0, not negative."),
         ("@every 9ms", "interval_too_short", "Interval must be at least 10 milliseconds."),
         ("@every 99999999999999h", "interval_too_long", "Interval is too long"),
-        ("TZ=Berlin 0 9 * * *", "timezone_unknown", r"'Berlin' is not a known time zone. Did you mean Europe/Berlin\?"),
+        (
+            "TZ=Berlin 0 9 * * *",
+            "timezone_unknown",
+            r"'Berlin' is not a known time zone. Did you mean Europe/Berlin\?",
+        ),
         ("CRON_TZ=Mars/X 0 9 * * *", "timezone_unknown", "'Mars/X' is not a known time zone.$"),
         ("TZ= 0 9 * * *", "timezone_unknown", "'' is not a known time zone."),
         ("TZ=UTC", "field_count", "You entered 0."),
@@ -100,7 +116,9 @@ def refusal(expression: str) -> ScheduleError:
         ("* * * 31 FEB *", "never_fires", "day 31 does not exist in February."),
     ],
 )
-def test_a_wrong_expression_is_refused_with_what_where_and_how(expression: str, code: str, message: str) -> None:
+def test_a_wrong_expression_is_refused_with_what_where_and_how(
+    expression: str, code: str, message: str
+) -> None:
     refused = refusal(expression)
     assert refused.code == code
     assert re.search(message, refused.message), refused.message

@@ -134,5 +134,5 @@ def test_sentences_are_translated_when_they_are_asked_for() -> None:
 
 @pytest.mark.usefixtures("shouting")
 def test_refusals_are_translated() -> None:
-    with pytest.raises(ValueError, match="^CHOOSE AT LEAST ONE DAY.$"):
+    with pytest.raises(ValueError, match=r"^CHOOSE AT LEAST ONE DAY\.$"):
         Monthly(on=[], at="09:00")

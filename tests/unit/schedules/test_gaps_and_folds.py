@@ -45,7 +45,11 @@ def test_the_grid_is_kept_where_a_gap_is_skipped() -> None:
 
 def test_several_times_in_one_gap_collapse() -> None:
     schedule = Daily(at=["02:00", "02:15", "02:59:59", "03:00", "03:01"])
-    assert ticks(schedule, NEW_YORK, "2026-03-08 06:00", 3) == ["08 03:00-0400", "08 03:01-0400", "09 02:00-0400"]
+    assert ticks(schedule, NEW_YORK, "2026-03-08 06:00", 3) == [
+        "08 03:00-0400",
+        "08 03:01-0400",
+        "09 02:00-0400",
+    ]
     span = utc("2026-03-08 06:00"), utc("2026-03-08 12:00")
     assert schedule.count_between(*span, **terms(NEW_YORK)) == 2
     assert schedule.count_between(*span, **terms(NEW_YORK), gap="skip") == 2
@@ -66,7 +70,9 @@ FOLDS = {
 
 @pytest.mark.parametrize("fold", FOLDS)
 @pytest.mark.parametrize("schedule", [Daily(at="01:30"), Cron("30 1 * * *")], ids=repr)
-def test_a_time_that_a_fold_repeats_runs_in_the_passes_that_are_asked_for(schedule: Schedule, fold: str) -> None:
+def test_a_time_that_a_fold_repeats_runs_in_the_passes_that_are_asked_for(
+    schedule: Schedule, fold: str
+) -> None:
     assert ticks(schedule, NEW_YORK, "2026-10-31 12:00", 2, fold=fold) == FOLDS[fold]
 
 
@@ -132,7 +138,11 @@ def test_wildcard_schedules_have_no_policies(policy: dict[str, Any]) -> None:
 
 
 def test_b30_an_hour_of_the_night_runs_once_a_date() -> None:
-    assert ticks(Cron("30 1 * * *"), NEW_YORK, "2026-10-31 00:00") == ["31 01:30-0400", "01 01:30-0400", "02 01:30-0500"]
+    assert ticks(Cron("30 1 * * *"), NEW_YORK, "2026-10-31 00:00") == [
+        "31 01:30-0400",
+        "01 01:30-0400",
+        "02 01:30-0500",
+    ]
     assert ticks(Cron("30 2 * * *"), NEW_YORK, "2026-03-08 00:00", 2) == ["08 03:00-0400", "09 02:30-0400"]
 
 
@@ -151,11 +161,17 @@ def test_b30_every_hour_follows_elapsed_time() -> None:
 
 
 def test_b30_a_shift_of_half_an_hour() -> None:
-    assert ticks(Cron("15 2 * * *"), "Australia/Lord_Howe", "2026-10-03 12:00", 2) == ["04 02:30+1100", "05 02:15+1100"]
+    assert ticks(Cron("15 2 * * *"), "Australia/Lord_Howe", "2026-10-03 12:00", 2) == [
+        "04 02:30+1100",
+        "05 02:15+1100",
+    ]
 
 
 def test_b30_midnight_may_be_missing() -> None:
-    assert ticks(Cron("0 0 * * *"), "America/Santiago", "2026-09-05 12:00", 2) == ["06 01:00-0300", "07 00:00-0300"]
+    assert ticks(Cron("0 0 * * *"), "America/Santiago", "2026-09-05 12:00", 2) == [
+        "06 01:00-0300",
+        "07 00:00-0300",
+    ]
 
 
 def test_b30_a_whole_day_may_be_missing() -> None:
@@ -176,7 +192,11 @@ def test_b30_a_leap_over_the_date_line_lies_far_ahead() -> None:
 def test_b30_a_day_may_come_twice() -> None:
     # Kwajalein moved to the other side of the date line: 30 September 1969 lasted for 47 hours.
     noon = Daily(at="12:00")
-    assert ticks(noon, "Pacific/Kwajalein", "1969-09-29 12:00") == ["30 12:00+1100", "01 12:00-1200", "02 12:00-1200"]
+    assert ticks(noon, "Pacific/Kwajalein", "1969-09-29 12:00") == [
+        "30 12:00+1100",
+        "01 12:00-1200",
+        "02 12:00-1200",
+    ]
     assert ticks(noon, "Pacific/Kwajalein", "1969-09-29 12:00", fold="both") == [
         "30 12:00+1100",
         "30 12:00-1200",
@@ -192,7 +212,9 @@ def test_b30_a_day_may_come_twice() -> None:
         ("Europe/Brussels", "30 10 * * 1", "2026-01-01 00:00", "2026-01-05 09:30"),
     ],
 )
-def test_b33_wall_times_are_read_in_the_zone_of_the_job(zone: str, expression: str, after: str, expected: str) -> None:
+def test_b33_wall_times_are_read_in_the_zone_of_the_job(
+    zone: str, expression: str, after: str, expected: str
+) -> None:
     assert Cron(expression).next_after(utc(after), **terms(zone, after)) == utc(expected)
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from django_gocron.exceptions import ScheduleError
 from django_gocron.schedules import Every, EveryRandom
-
 from tests.unit.schedules.moments import terms, utc
 
 MICROSECOND = timedelta(microseconds=1)

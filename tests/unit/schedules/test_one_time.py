@@ -9,7 +9,6 @@ import pytest
 
 from django_gocron.exceptions import ScheduleError
 from django_gocron.schedules import OneTime
-
 from tests.unit.schedules.moments import terms, utc
 
 

@@ -1,0 +1,78 @@
+"""How the form of a job is divided: what, when, and how it behaves. Each kind of schedule has a part of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy
+
+from django_gocron.admin.schedule_editor import KINDS
+
+Fieldset = tuple[Any, dict[str, Any]]
+
+WHAT: Fieldset = (
+    gettext_lazy("What"),
+    {"fields": ["name", "enabled", "task", "kwargs", "args", "description", "tags", "owner", "seen_version"]},
+)
+WHEN: Fieldset = (gettext_lazy("When"), {"fields": ["kind"], "classes": ["gocron-when"]})
+WINDOW: Fieldset = (
+    gettext_lazy("Time zone and window"),
+    {"fields": ["timezone", "starts_at", "ends_at"], "classes": ["gocron-when", "gocron-window"]},
+)
+FINE_POINTS: Fieldset = (
+    gettext_lazy("Fine points of the schedule"),
+    {
+        "fields": ["first_run", "max_runs", "interval_from_completion", "jitter", "gap", "fold"],
+        "classes": ["collapse", "gocron-when"],
+    },
+)
+BEHAVIOUR: Fieldset = (
+    gettext_lazy("Behaviour"),
+    {
+        "fields": [
+            "overlap",
+            "misfire",
+            "misfire_grace",
+            "catchup_window",
+            "max_catchup",
+            "starting_deadline",
+        ],
+        "classes": ["collapse"],
+    },
+)
+LIMITS: Fieldset = (
+    gettext_lazy("Where it runs, and how long its history is kept"),
+    {"fields": ["label", "priority", "keep_days", "keep_runs"], "classes": ["collapse"]},
+)
+
+
+def fieldsets_to_edit() -> list[Fieldset]:
+    return [WHAT, WHEN, *_kinds(), WINDOW, FINE_POINTS, BEHAVIOUR, LIMITS]
+
+
+def _kinds() -> list[Fieldset]:
+    """One for each kind that has fields. Without the script all are shown, and the heading tells which to fill in."""
+    return [
+        (
+            kind.label,
+            {"fields": kind.fields, "classes": ["gocron-when", "gocron-kind", f"gocron-kind-{kind.name}"]},
+        )
+        for kind in KINDS.values()
+        if kind.fields
+    ]
+
+
+def fieldsets_to_view() -> list[Fieldset]:
+    """For people who may look at a job and not change it."""
+    return [
+        (
+            gettext_lazy("What"),
+            {"fields": ["name", "enabled", "task", "arguments", "description", "tags_in_words", "owner"]},
+        ),
+        (
+            gettext_lazy("When"),
+            {"fields": ["schedule_in_words", "timezone", "starts", "ends", *FINE_POINTS[1]["fields"]]},
+        ),
+        BEHAVIOUR,
+        LIMITS,
+    ]

@@ -1,0 +1,96 @@
+"""What the schedulers are doing, read once for a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django_gocron.engine.database import database, database_now
+from django_gocron.models import Instance, Run
+from django_gocron.models.choices import Status
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+    from django.http import HttpRequest
+
+RECENT = 50
+"""Instances looked at; the live ones have the latest heartbeats."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executing:
+    """A run that executes now. ``job_id`` is None when its job was deleted meanwhile."""
+
+    run_id: int
+    job_id: int | None
+    instance_id: UUID | None
+    started_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """At ``now`` (the database's instant): the live instances, the latest heartbeat of any, and what executes."""
+
+    now: datetime
+    live: tuple[Instance, ...]
+    latest: Instance | None
+    executing: tuple[Executing, ...]
+
+    @property
+    def known_tasks(self) -> frozenset[str]:
+        """The tasks that some live instance can run."""
+        return frozenset(name for instance in self.live for name in _names(instance.tasks))
+
+    def first_start(self, job_id: int) -> Executing | None:
+        """The run of a job that has executed longest, or None when none does."""
+        return next((run for run in self.executing if run.job_id == job_id), None)
+
+    def count_on(self, instance_id: UUID) -> int:
+        """How many runs an instance executes."""
+        return sum(run.instance_id == instance_id for run in self.executing)
+
+
+def situation_of(request: HttpRequest) -> Situation:
+    """The situation when this request first asked."""
+    known: Situation | None = getattr(request, "gocron_situation", None)
+    if known is None:
+        known = read_situation(database())
+        request.gocron_situation = known  # type: ignore[attr-defined]
+    return known
+
+
+def read_situation(using: str) -> Situation:
+    """Two queries, and one more where the database's clock has to be asked."""
+    now = database_now(using)
+    recent = list(Instance.objects.using(using).order_by("-heartbeat_at")[:RECENT])
+    return Situation(
+        now=now,
+        live=tuple(instance for instance in recent if is_live(instance, now)),
+        latest=recent[0] if recent else None,
+        executing=_read_executing(using),
+    )
+
+
+def is_live(instance: Instance, now: datetime) -> bool:
+    """Whether the instance holds its lease."""
+    gone = instance.stopped_at or instance.reaped_at
+    return not gone and instance.lease_expires_at > now
+
+
+def _read_executing(using: str) -> tuple[Executing, ...]:
+    rows = (
+        Run.objects.using(using)
+        .filter(status=Status.RUNNING)
+        .order_by("started_at")
+        .values_list("pk", "job_id", "instance_id", "started_at")
+    )
+    return tuple(
+        Executing(run_id=pk, job_id=job, instance_id=instance, started_at=started)
+        for pk, job, instance, started in rows
+    )
+
+
+def _names(value: object) -> list[str]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []

@@ -1,0 +1,40 @@
+"""Runs that go back to the queue before they have begun, for whoever is free to have at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django_gocron.models import Run
+from django_gocron.models.choices import Reason, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from django.db.models import QuerySet
+
+    from django_gocron.engine.memory import Entry
+
+OWNED = (Status.CLAIMED, Status.RUNNING)
+"""The statuses of a run that an instance has."""
+
+
+def claims_of(using: str, entries: Sequence[Entry]) -> QuerySet[Run]:
+    """The rows of the entries, as far as the claims they came from still own them."""
+    return Run.objects.using(using).filter(
+        pk__in=[entry.run_id for entry in entries],
+        instance__in={entry.instance_id for entry in entries},
+        claim_id__in={entry.claim_id for entry in entries},
+    )
+
+
+def give_back(using: str, entries: Sequence[Entry], reason: Reason = Reason.GIVEN_BACK) -> int:
+    """Return runs that have certainly not begun to the queue, as far as they are still ours; one statement. Answers
+    how many."""
+    return requeue(claims_of(using, entries).filter(status__in=OWNED), reason) if entries else 0
+
+
+def requeue(runs: QuerySet[Run], reason: Reason) -> int:
+    """Leave the runs without an owner, their locks free; one statement. Answers how many."""
+    return runs.update(
+        status=Status.QUEUED, reason=reason, instance=None, claim_id=None, held_lock=None, started_at=None
+    )
