@@ -20,6 +20,7 @@ from django_gocron.exceptions import ConfigurationError
 if TYPE_CHECKING:
     from django.db.models import Model
     from django.http import HttpRequest, HttpResponse
+    from django.utils.functional import _StrOrPromise
 
     from django_gocron.admin.situation import Situation
 
@@ -42,6 +43,8 @@ if not TYPE_CHECKING:
 class GocronAdmin(_Base):
     """Stock pages, with a notice on each while no scheduler runs, and refusals in plain words."""
 
+    searched: _StrOrPromise = ""
+    """What the search looks into. (Django's own ``search_help_text`` leaves the box without a label.)"""
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
 

@@ -41,7 +41,7 @@ class JobAdmin(JobColumns, JobFacts, JobActions, JobButtons, GocronAdmin):
     list_display_links = None
     list_filter = [StandingFilter, KindFilter, SourceFilter, NextRunFilter]
     search_fields = ["name", "task", "tags", "description", "timezone"]
-    search_help_text = gettext_lazy("In names, tasks, tags, descriptions and time zones")
+    searched = gettext_lazy("In names, tasks, tags, descriptions and time zones")
     list_per_page = 100
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:

@@ -53,7 +53,7 @@ class RunAdmin(ReadOnlyAdmin):
     list_display_links = ["outcome"]
     list_filter = [StatusFilter, OriginFilter, PeriodFilter, JobFilter, InstanceFilter]
     search_fields = ["job_name"]
-    search_help_text = gettext_lazy("In names of jobs")
+    searched = gettext_lazy("In names of jobs")
     paginator = CappedPaginator
     list_per_page = 100
     list_max_show_all = 0

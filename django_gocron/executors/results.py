@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
@@ -12,7 +13,7 @@ from django_gocron.executors.texts import storable
 LONGEST = 64_000
 """Characters of JSON kept; of a longer value, the beginning as text."""
 
-NUL = "\\u0000"
+NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 """As JSON writes it; PostgreSQL stores none."""
 
 
@@ -22,7 +23,7 @@ def keep(value: Any) -> Any:
         return None
     try:
         text = json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False, allow_nan=False)
-        is_storable = storable(text) == text and NUL not in text
+        is_storable = storable(text) == text and not NUL.search(text)
     except Exception:  # noqa: BLE001 - a value's own encoder may raise anything
         return _describe(value)
     if len(text) > LONGEST:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.fields.json import KeyTransform
@@ -188,13 +189,20 @@ class InstantField(models.DateTimeField):  # type: ignore[type-arg]
     def from_db_value(
         self, value: Any, expression: Any, connection: BaseDatabaseWrapper
     ) -> dt.datetime | None:
-        """The digits read are UTC's, whichever zone Django's converter has put beside them."""
+        """PostgreSQL gives an instant; the others UTC's digits, whatever zone Django's converter puts beside them."""
         if isinstance(value, str):
             value = self._parse(value)
-        return None if value is None else value.replace(tzinfo=dt.UTC)
+        if value is None:
+            return None
+        is_instant = connection.vendor == "postgresql" and value.tzinfo is not None
+        return value.astimezone(dt.UTC) if is_instant else value.replace(tzinfo=dt.UTC)
 
     def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
-        if compiler.connection.vendor == "postgresql":
+        """Without USE_TZ Django would have PostgreSQL give local digits, the same for both passes of an autumn hour.
+
+        With it the column is left as it is: ordered by, it can then be found by its index.
+        """
+        if compiler.connection.vendor == "postgresql" and not settings.USE_TZ:
             return f"({sql}) AT TIME ZONE 'UTC'", params
         return sql, params
 

@@ -15,6 +15,11 @@ RING = 30
 """How many of the latest outcomes a state row keeps."""
 
 
+class JobStateManager(models.Manager["JobState"]):
+    def get_by_natural_key(self, name: str) -> JobState:
+        return self.get(job__name=name)
+
+
 class JobState(models.Model):
     """The machine-owned row beside a job.
 
@@ -51,6 +56,8 @@ class JobState(models.Model):
     last_failure_at = InstantField(_("last failure at"), null=True, default=None)
     outcomes = TolerantJSONField(_("latest outcomes"), default=list)
 
+    objects = JobStateManager()
+
     class Meta:
         verbose_name = _("job state")
         verbose_name_plural = _("job states")
@@ -61,6 +68,11 @@ class JobState(models.Model):
 
     def __str__(self) -> str:
         return f"state of job {self.pk}"
+
+    def natural_key(self) -> tuple[str]:
+        return self.job.natural_key()
+
+    natural_key.dependencies = ["gocron.job"]  # type: ignore[attr-defined]
 
     def add_outcome(self, status: str, seconds: float | None) -> None:
         """Put one more outcome at the end of the ring: ``[status, seconds]``."""

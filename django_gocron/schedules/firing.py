@@ -102,9 +102,7 @@ class Firing:
         return None
 
     def count(self, after: datetime, through: datetime) -> int:
-        """How many ticks lie in ``(after, through]``."""
-        if through <= after:
-            return 0
+        """How many ticks lie in ``(after, through]``, which is not empty."""
         return sum(self._count(stretch, after, through) for stretch in stretches(self.zone, after, through))
 
     def _first(self, stretch: Stretch, after: datetime) -> datetime | None:

@@ -10,6 +10,11 @@ import pytest
 from tests.acceptance.projects import Project, copy_example, copy_office, make_office
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Each of these tests starts several processes, and the first may have to wait for the demonstration, too."""
+    item.add_marker(pytest.mark.timeout(400))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstration:
     project: Project

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 PATIENCE = 90
@@ -34,6 +36,7 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
+            start_new_session=True,
         )
         self._news = threading.Condition()
         self._reader = threading.Thread(target=self._read)
@@ -71,8 +74,9 @@ class Process:
         return code
 
     def end(self) -> None:
-        """Kill it where it still runs."""
-        self._popen.kill()
+        """Kill it where it still runs, with what it has started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._popen.pid, signal.SIGKILL)
         self.wait()
         if self._popen.stdout:
             self._popen.stdout.close()

@@ -14,9 +14,6 @@ from tests.acceptance.projects import Project
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/admin/")
 
 
-pytestmark = pytest.mark.timeout(400)  # the first test of the file waits for the demonstration, too
-
-
 def count_unstopped(shop: Project) -> int:
     return int(shop.rows("SELECT count(*) FROM gocron_instance WHERE stopped_at IS NULL")[0][0])
 

@@ -13,7 +13,7 @@ from django_gocron.models import Job
 from django_gocron.models.choices import Status
 from tests.integration.admin_support import TASK, get_text, make_run, sign_in_superuser, start_instance, url
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite")]
 
 LIST = "/admin/gocron/instance/"
 

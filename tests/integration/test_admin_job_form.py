@@ -169,6 +169,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.only_on("sqlite")
 @pytest.mark.parametrize(("fields", "field", "message"), FAULTS)
 def test_a_fault_of_a_schedule_is_told_on_its_field(client: Client, fields: Any, field: str, message: str):
     response = add(client, **fields)
@@ -446,7 +447,12 @@ def test_saving_writes_only_what_was_edited(client: Client, monkeypatch: pytest.
     job = make_job()
     written: list[Any] = []
     save = Job.save
-    monkeypatch.setattr(Job, "save", lambda self, **kwargs: (written.append(kwargs), save(self, **kwargs))[1])
+
+    def noting_save(job: Job, **kwargs: Any) -> None:
+        written.append(kwargs)
+        save(job, **kwargs)
+
+    monkeypatch.setattr(Job, "save", noting_save)
     edit(client, job, description="Edited")
     assert written == [{"update_fields": ["description"]}]
 

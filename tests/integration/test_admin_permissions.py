@@ -25,7 +25,7 @@ from tests.integration.admin_support import (
     url,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite")]
 
 ROLES = {
     "nobody": (),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -57,20 +59,29 @@ def test_a_tick_is_skipped_at_its_instant_while_the_previous_run_is_live():
     assert engine.held == []
 
 
+meanwhile: list[Callable[[], object]] = []
+
+
+def do_as_told() -> None:
+    meanwhile.pop()()
+
+
 def test_a_job_that_takes_nearly_its_whole_interval_skips_nothing():
-    job = make_job(schedule=Every(seconds=1))
+    job = make_job(task=do_as_told, schedule=Every(seconds=1))
     first = next_tick(job)
-    engine = HandDriven().go_to(first)
-    for number in range(10):
+    engine = HandDriven()
+
+    def run_until_just_before(following: datetime) -> None:
+        engine.go_to(following - 4 * MILLISECOND)
         engine.claim()
-        engine.go_to(first + number * SECOND - 4 * MILLISECOND).start()  # written early, or found busy and set aside
-        engine.execute()  # at the instant; its user code is over at once ...
-        engine.go_to(first + number * SECOND).start()
-        engine.go_to(first + number * SECOND + 998 * MILLISECOND)
-        engine.execute()
-        engine.finish()  # ... but its lock is free again only two milliseconds before the next instant
-    ended = [status for status in statuses(job) if status != "claimed"]
-    assert ended == ["succeeded"] * 10
+        engine.start()  # the next start, prepared ahead while this run is live
+        engine.go_to(following - 2 * MILLISECOND)
+
+    for tick in [first + number * SECOND for number in range(10)]:
+        meanwhile.append(partial(run_until_just_before, tick + SECOND))
+        engine.go_to(tick).step()
+    assert [run.status for run in runs_of(job)][:10] == ["succeeded"] * 10
+    assert engine.executor.began_at == [first + number * SECOND for number in range(10)]
 
 
 def test_where_the_result_of_the_previous_run_is_about_to_be_written_the_tick_waits_for_it():
@@ -87,10 +98,12 @@ def test_where_the_result_of_the_previous_run_is_about_to_be_written_the_tick_wa
 def test_a_tick_is_skipped_where_another_instance_runs_the_job():
     job = make_job(schedule=Every(seconds=1))
     running(job)
-    other = HandDriven(name="other").go_to(next_tick(job))
+    tick = next_tick(job)
+    other = HandDriven(name="other").go_to(tick)
     other.claim()
     other.start()
-    assert statuses(job)[-1] == "skipped(overlap)"
+    [run] = runs_of(job, scheduled_for=tick)
+    assert (run.status, run.reason, run.instance_id) == ("skipped", "overlap", other.lease.instance_id)
 
 
 def test_a_skipped_tick_is_an_outcome_of_the_job():

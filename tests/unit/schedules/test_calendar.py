@@ -179,6 +179,14 @@ def test_numbered_weekdays() -> None:
     assert dates(schedule, 4, "2026-05-31") == ["2026-06-01", "2026-06-26", "2026-07-06", "2026-07-31"]
 
 
+@pytest.mark.parametrize(
+    ("ordinal", "day"), [("first", 6), ("second", 13), ("third", 20), ("fourth", 27), ("last", 27)]
+)
+def test_an_ordinal_says_which_weekday_of_the_month(ordinal: str, day: int) -> None:
+    # 6 April 2026 is a Monday.
+    assert dates(Monthly(on=f"{ordinal} mon", at="08:00"), 1, "2026-04-01") == [f"2026-04-{day:02}"]
+
+
 def test_a_fifth_weekday_comes_only_in_some_months() -> None:
     assert dates(Monthly(on="fifth mon", at="08:00"), 3, "2026-01-01") == [
         "2026-03-30",

@@ -182,6 +182,11 @@ def test_b30_a_whole_day_may_be_missing() -> None:
     ]
 
 
+def test_the_first_tick_after_a_change_may_be_two_days_away() -> None:
+    schedule = Weekly(on="mon", at="20:00")
+    assert ticks(schedule, NEW_YORK, "2026-03-08 06:00", 2) == ["09 20:00-0400", "16 20:00-0400"]
+
+
 def test_b30_a_leap_over_the_date_line_lies_far_ahead() -> None:
     # Asked right after a fold in April, when Apia was still 24 hours behind.
     schedule = Cron("*/25 * * 2 jan *")

@@ -71,6 +71,11 @@ def test_an_interval_that_cannot_be_is_refused(give: Any, code: str, field: str)
     assert (refused.value.code, refused.value.field) == (code, field)
 
 
+def test_json_holds_seconds_whole_where_they_are() -> None:
+    assert repr(Every(minutes=1).to_data()) == "{'seconds': 60}"
+    assert repr(EveryRandom(0.25, 60).to_data()) == "{'min': 0.25, 'max': 60}"
+
+
 def test_ten_milliseconds_are_enough() -> None:
     assert Every(0.01).interval == timedelta(milliseconds=10)
     assert EveryRandom(0.01, 0.010001).min == timedelta(milliseconds=10)
