@@ -34,11 +34,15 @@ HEAD_START = timedelta(seconds=3)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("measurements", nargs="*", default=[], metavar="WHAT", help=", ".join(MEASUREMENTS))
     parser.add_argument("--database", choices=DATABASES, default="sqlite")
     parser.add_argument("--jobs", type=int, default=5000, help="of the burst")
-    parser.add_argument("--seconds", type=int, default=60, help="for which lateness and idleness are measured")
+    parser.add_argument(
+        "--seconds", type=int, default=60, help="for which lateness and idleness are measured"
+    )
     options = parser.parse_args()
     os.environ["GOCRON_TEST_DATABASE"] = options.database
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
@@ -184,7 +188,9 @@ class _Queries:
     def _watch(self, connection: Any, **kwargs: Any) -> None:
         connection.execute_wrappers.append(self._note)
 
-    def _note(self, execute: Callable[..., Any], sql: str, params: Sequence[Any], many: bool, context: Any) -> Any:
+    def _note(
+        self, execute: Callable[..., Any], sql: str, params: Sequence[Any], many: bool, context: Any
+    ) -> Any:
         self._made[sql] += 1
         return execute(sql, params, many, context)
 

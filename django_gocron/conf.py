@@ -104,11 +104,13 @@ def _read_setting(key: object, value: Any) -> Any:
 
 
 def _find_conflicts(settings: Settings) -> list[ConfigurationError]:
-    if settings.heartbeat * 2 < settings.lease:
+    margin = max(timedelta(seconds=1), settings.lease / 10)
+    if settings.heartbeat * 2 < settings.lease and settings.heartbeat < settings.lease - margin:
         return []
     message = (
         f"GOCRON['HEARTBEAT'] ({settings.heartbeat.total_seconds():g} s) must be less than half of GOCRON['LEASE']"
-        f" ({settings.lease.total_seconds():g} s): a lease must outlast a heartbeat that fails."
+        f" ({settings.lease.total_seconds():g} s), and less than it by a second: a lease must outlast a heartbeat"
+        " that fails."
     )
     return [_bad("HEARTBEAT", message)]
 

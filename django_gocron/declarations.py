@@ -138,11 +138,17 @@ class _Sync:
         self._refuse_taken_name(declaration, job)
         if not self._dry_run:
             try:
-                unit(self._using, lambda: job.save(using=self._using))
+                job = unit(self._using, lambda: self._insert(declaration))
             except IntegrityError:
                 return self._update(declaration, self._find_winner(declaration))
         self._remember([job])
         return Outcome(key=declaration.key, name=job.name, action=Action.CREATED)
+
+    def _insert(self, declaration: Declaration) -> Job:
+        """A row made anew for each attempt: one that was rolled back takes itself for saved."""
+        job = build(declaration)
+        job.save(using=self._using)
+        return job
 
     def _find_winner(self, declaration: Declaration) -> Job:
         """The row of another process that inserted the job first."""

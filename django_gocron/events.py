@@ -83,6 +83,11 @@ class RunFailed(RunEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunCancelled(RunEvent):
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSkipped(RunEvent):
     reason: str
 

@@ -108,6 +108,8 @@ def _describe_run(event: events.RunEvent) -> Line:
             error = f"{event.error_type}: {event.error_message}".rstrip(": ")
             failed = {"took": event.took, "error": error, "in_a_row": event.failures_in_row}
             return logging.ERROR, "run failed", {**fields, **failed, "traceback": event.traceback}
+        case events.RunCancelled():
+            return logging.WARNING, "run cancelled", {**fields, "reason": event.reason}
         case events.RunSkipped():
             return logging.WARNING, "run skipped", {**fields, "reason": event.reason}
         case events.RunLost():
@@ -167,7 +169,11 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
         }
         fields = getattr(record, "gocron", None)
-        data |= {key: _plain(value) for key, value in fields.items()} if fields else {"message": record.getMessage()}
+        data |= (
+            {key: _plain(value) for key, value in fields.items()}
+            if fields
+            else {"message": record.getMessage()}
+        )
         if record.exc_info:
             data["traceback"] = self.formatException(record.exc_info)
         return json.dumps(data, ensure_ascii=False, default=str)

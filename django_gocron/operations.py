@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from django.db import router
 from django.utils.translation import gettext as _
 
 from django_gocron import registry
@@ -116,14 +117,15 @@ def skip_next(job: Job, *, by: str = "") -> datetime:
     using = _database_of(job)
 
     def write() -> datetime:
-        tick = _find_next_tick(using, job, _lock_state(using, job))
-        if tick is None:
-            raise OperationError(_("The job has no next run."), code="no_next_run")
-        _edit(job, skip_until=tick)
-        row = new_run(job, status=Status.SKIPPED, reason=Reason.BY_USER, scheduled_for=tick)
-        row.requested_by, row.finished_at = by[:200], database_now(using)
-        Run.objects.using(using).bulk_create([row], ignore_conflicts=True)
-        return tick
+        while tick := _find_next_tick(using, job, _lock_state(using, job)):
+            _edit(job, skip_until=tick)
+            row = new_run(job, status=Status.SKIPPED, reason=Reason.BY_USER, scheduled_for=tick)
+            row.requested_by, row.finished_at = by[:200], database_now(using)
+            Run.objects.using(using).bulk_create([row], ignore_conflicts=True)
+            skipped = Run.objects.using(using).filter(job=job, scheduled_for=tick, reason=Reason.BY_USER)
+            if skipped.exists():  # else the tick has begun meanwhile, and it is the one after it
+                return tick
+        raise OperationError(_("The job has no next run."), code="no_next_run")
 
     return unit(using, write)
 
@@ -174,4 +176,4 @@ def _lock_state(using: str, job: Job) -> JobState:
 
 
 def _database_of(job: Job) -> str:
-    return job._state.db or "default"
+    return router.db_for_write(Job, instance=job)

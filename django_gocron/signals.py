@@ -20,6 +20,7 @@ scheduler_stopped = Signal()
 run_started = Signal()
 run_succeeded = Signal()
 run_failed = Signal()
+run_cancelled = Signal()
 run_skipped = Signal()
 run_lost = Signal()
 result_refused = Signal()
@@ -40,6 +41,7 @@ SIGNALS: dict[type[events.Event], Signal] = {
     events.RunStarted: run_started,
     events.RunSucceeded: run_succeeded,
     events.RunFailed: run_failed,
+    events.RunCancelled: run_cancelled,
     events.RunSkipped: run_skipped,
     events.RunLost: run_lost,
     events.ResultRefused: result_refused,

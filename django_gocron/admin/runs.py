@@ -55,7 +55,7 @@ class RunAdmin(ReadOnlyAdmin):
     search_fields = ["job_name"]
     searched = gettext_lazy("In names of jobs")
     paginator = CappedPaginator
-    list_per_page = 100
+    list_per_page = 50
     list_max_show_all = 0
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:

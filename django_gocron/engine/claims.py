@@ -20,7 +20,7 @@ from django.db import connections
 from django.db.models import Exists, OuterRef, Q
 
 from django_gocron import events, registry
-from django_gocron.engine.database import unit
+from django_gocron.engine.database import read, unit
 from django_gocron.engine.lease import lease_is_valid
 from django_gocron.engine.memory import Entry
 from django_gocron.engine.replanning import PLANNED, break_state, save_states
@@ -28,7 +28,7 @@ from django_gocron.exceptions import GocronError, ScheduleError
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import Origin, Overlap, Status
 from django_gocron.models.definitions import read_definition
-from django_gocron.planning import Progress, plan
+from django_gocron.planning import Misfire, Progress, plan
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -112,8 +112,16 @@ class Claims:
         read. Jobs that are not ours are passed over, not to stand in the way of ours."""
         skip_locked = connections[self._using].features.has_select_for_update_skip_locked
         due = JobState.objects.using(self._using).filter(next_run_at__lte=horizon)
-        foreign = list(due.exclude(job__in=self._my_jobs()).values_list("pk", flat=True)[:MOST_FOREIGN])
-        mine = due.filter(lease_is_valid(self._lease.instance_id)).exclude(pk__in=foreign).order_by("next_run_at")
+        foreign = list(
+            due.exclude(job__in=self._my_jobs())
+            .order_by("next_run_at")
+            .values_list("pk", flat=True)[:MOST_FOREIGN]
+        )
+        mine = (
+            due.filter(lease_is_valid(self._lease.instance_id))
+            .exclude(pk__in=foreign)
+            .order_by("next_run_at")
+        )
         ids = list(mine.select_for_update(skip_locked=skip_locked).values_list("pk", flat=True)[:limit])
         return list(JobState.objects.using(self._using).filter(pk__in=ids).order_by("next_run_at"))
 
@@ -121,8 +129,7 @@ class Claims:
         """Jobs whose task this process has registered, whose label it serves, and, if code has declared them, which
         its code still declares: during a deploy the old process runs what only the old code has."""
         known = [task.name for task in registry.tasks()]
-        declared = [declaration.key for declaration in registry.declarations()]
-        mine = Q(key__isnull=True) | Q(key__in=declared)
+        mine = Q(key__isnull=True) | Q(key__in=registry.declared_keys())
         return Job.objects.filter(mine, task__in=known, label__in=("", *self._lease.labels))
 
     def _count_open(self, jobs: dict[int, Job]) -> Counter[int]:
@@ -154,7 +161,9 @@ class Claims:
             draft.facts.append(break_state(state, job, fault, now))
             return
         self._record(draft, job, planned, now)
-        self._advance(draft, job, state, planned, now, exhausted=budget is not None and len(planned.ticks) >= budget)
+        self._advance(
+            draft, job, state, planned, now, exhausted=budget is not None and len(planned.ticks) >= budget
+        )
 
     def _record(self, draft: _Draft, job: Job, planned: Plan, now: datetime) -> None:
         for row in planned.passed:
@@ -167,16 +176,22 @@ class Claims:
                     draft.missed[job.pk, tick.scheduled_for] = (row.first, row.last, row.count)
                 draft.facts.append(events.TicksCoalesced(first=row.first, last=row.last, **fact))
             else:
-                draft.facts.append(events.TicksMissed(reason=row.reason, first=row.first, last=row.last, **fact))
+                draft.facts.append(
+                    events.TicksMissed(reason=row.reason, first=row.first, last=row.last, **fact)
+                )
         for tick in planned.ticks:
-            run = new_run(job, status=Status.CLAIMED, scheduled_for=tick.scheduled_for, available_at=tick.due_at)
+            run = new_run(
+                job, status=Status.CLAIMED, scheduled_for=tick.scheduled_for, available_at=tick.due_at
+            )
             run.instance_id, run.claim_id, run.claimed_at = self._lease.instance_id, draft.claim_id, now
             draft.runs.append(run)
 
     def _advance(
         self, draft: _Draft, job: Job, state: JobState, planned: Plan, now: datetime, *, exhausted: bool
     ) -> None:
-        state.planned_through = max(filter(None, (state.planned_through, planned.settled_through)), default=None)
+        state.planned_through = max(
+            filter(None, (state.planned_through, planned.settled_through)), default=None
+        )
         state.next_tick_at = planned.next_tick_at
         state.next_run_at = None if exhausted else planned.next_due_at
         if planned.next_tick_at is None and not job.interval_from_completion:
@@ -189,7 +204,7 @@ class Claims:
         )
         return [
             make_entry(run, draft.jobs[run.job_id], missed=draft.missed.get((run.job_id, run.scheduled_for)))
-            for run in mine
+            for run in read(self._using, lambda: list(mine))
             if run.job_id in draft.jobs
         ]
 
@@ -251,6 +266,7 @@ def make_entry(run: Run, job: Job, missed: tuple[datetime, datetime, int] | None
     """What this instance holds of a run it has claimed."""
     assert run.claim_id is not None
     assert run.instance_id is not None
+    due_at = run.available_at or run.scheduled_for
     return Entry(
         run_id=run.pk,
         job_id=job.pk,
@@ -260,7 +276,7 @@ def make_entry(run: Run, job: Job, missed: tuple[datetime, datetime, int] | None
         kwargs=run.kwargs,
         origin=run.origin,
         scheduled_for=run.scheduled_for,
-        due_at=run.available_at or run.scheduled_for,
+        due_at=due_at,
         attempt=run.attempt,
         priority=run.priority,
         lock_key=run.lock_key,
@@ -269,5 +285,5 @@ def make_entry(run: Run, job: Job, missed: tuple[datetime, datetime, int] | None
         starting_deadline=job.starting_deadline if run.origin == Origin.SCHEDULE else None,
         max_runs=job.max_runs,
         missed=missed,
+        is_caught_up=job.misfire == Misfire.RUN_ALL and due_at < (run.claimed_at or due_at),
     )
-

@@ -39,6 +39,9 @@ logger = logging.getLogger("django_gocron")
 Result: TypeAlias = "tuple[Entry, Outcome]"
 
 BATCH = 500
+REFUSED = (DataError, IntegrityError, ValueError)
+"""What is raised when the database does not take a value."""
+
 MOST_CHARACTERS = 2_000_000
 """Of results in one batch; MariaDB takes statements of 16 MB unless told otherwise."""
 
@@ -124,25 +127,31 @@ class Completions:
         size = 0
         for place in range(min(len(self._waiting), BATCH)):
             item = self._waiting[place]
-            size += item[1].size
+            size += item[0].size + item[1].size
             if batch and size > MOST_CHARACTERS:
                 break
             batch.append(item)
         return batch
 
     def _write_readily(self, batch: list[Result]) -> _Report:
-        """Where the database refuses what is in a batch, its results go one by one, and the refused one in ASCII."""
+        """Where the database refuses what is in a batch, its results go one by one, and the refused one plainer."""
         try:
             return unit(self._using, lambda: self._write(batch))
-        except (DataError, IntegrityError, ValueError) as error:
+        except REFUSED as error:
             if len(batch) == 1:
-                entry, outcome = batch[0]
-                logger.warning("The result of run %d is kept in ASCII: %s", entry.run_id, error)
-                return unit(self._using, lambda: self._write([(entry, outcome.in_ascii())]))
+                logger.warning("The result of run %d is kept in ASCII: %s", batch[0][0].run_id, error)
+                return self._write_plainly(*batch[0])
             return _Report.sum(self._write_readily([item]) for item in batch)
 
+    def _write_plainly(self, entry: Entry, outcome: Outcome) -> _Report:
+        try:
+            return unit(self._using, lambda: self._write([(entry, outcome.in_ascii())]))
+        except REFUSED as error:
+            logger.warning("Of the result of run %d only the status is kept: %s", entry.run_id, error)
+            return unit(self._using, lambda: self._write([(entry, outcome.bare())]))
+
     def _write(self, batch: Sequence[Result]) -> _Report:
-        states = lock_free_states(self._using, {entry.job_id for entry, _outcome in batch})
+        states = self._lock_states({entry.job_id for entry, _outcome in batch})
         rows = self._lock_runs(batch)
         report = _Report()
         written: list[Run] = []
@@ -152,7 +161,7 @@ class Completions:
             if run is None or not _is_open(run, outcome):
                 report.facts.append(self._refused(entry, outcome))
                 continue
-            state = states.get(entry.job_id) or (JobState() if run.job_id is None else None)
+            state = states.get(entry.job_id)
             if state is None:
                 report.blocked.add(entry.run_id)
                 continue
@@ -160,12 +169,21 @@ class Completions:
                 _fill(run, outcome)
                 _learn(state, entry, outcome)
                 written.append(run)
-                if run.job_id:
-                    settled[run.job_id] = (state, outcome.finished_at)
+                if state.pk:
+                    settled[state.pk] = (state, outcome.finished_at)
             report.facts.append(_fact(entry, outcome, state.failures_in_row))
         self._save(written)
         save_settled(self._using, settled)
         return report
+
+    def _lock_states(self, job_ids: set[int]) -> dict[int, JobState]:
+        """Those that nobody else has locked. A job that is gone has a state that nobody keeps."""
+        states = lock_free_states(self._using, job_ids)
+        missing = job_ids - states.keys()
+        if missing:
+            there = JobState.objects.using(self._using).filter(pk__in=missing).values_list("pk", flat=True)
+            states |= {pk: JobState() for pk in missing - set(there)}
+        return states
 
     def _lock_runs(self, batch: Sequence[Result]) -> dict[int, Run]:
         mine = Run.objects.using(self._using).filter(
@@ -219,6 +237,8 @@ def _learn(state: JobState, entry: Entry, outcome: Outcome) -> None:
 def _fact(entry: Entry, outcome: Outcome, failures_in_row: int) -> events.Event:
     if outcome.status == Status.SUCCEEDED:
         return events.RunSucceeded(at=outcome.finished_at, took=outcome.took, **entry.identity())
+    if outcome.status == Status.CANCELLED:
+        return events.RunCancelled(at=outcome.finished_at, reason=outcome.reason, **entry.identity())
     return events.RunFailed(
         at=outcome.finished_at,
         took=outcome.took,

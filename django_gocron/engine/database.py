@@ -17,7 +17,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from django.db import InterfaceError, OperationalError, connections, router, transaction
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    connections,
+    router,
+    transaction,
+)
 from django.db.backends.signals import connection_created
 from django.db.models import Expression
 
@@ -34,6 +42,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 logger = logging.getLogger("django_gocron")
+
+DATABASE_ERRORS = (DatabaseError, InterfaceError)
+"""What a database may raise: Django's InterfaceError is no DatabaseError."""
+
+PASSING = (OperationalError, InterfaceError, InternalError)
+"""Errors after which the same may work: a lost connection, a deadlock, a lock not obtained, a transaction that the
+server has ended because its process was frozen."""
 
 ATTEMPTS = 5
 """How often a unit is tried before its error is the caller's."""
@@ -93,22 +108,31 @@ def unit(using: str, work: Callable[[], T]) -> T:
     Inside a transaction of the caller's, ``work`` simply joins it. Raises the last ``DatabaseError`` when the
     database stays away, stays locked, or refuses for good.
     """
+    return _unit(using, work, ATTEMPTS)
+
+
+def _unit(using: str, work: Callable[[], T], attempts: int) -> T:
     if connections[using].in_atomic_block:
         return work()
-    return statement(using, lambda: _transaction(using, work))
+    return read(using, lambda: _paced(using, lambda: _transaction(using, work)), attempts=attempts)
 
 
-def statement(using: str, work: Callable[[], T]) -> T:
-    """Run one write in autocommit: the server completes it even if this process freezes. Else like ``unit``."""
-    return read(using, lambda: _paced(using, work))
+def statement(using: str, work: Callable[[], T], *, attempts: int = ATTEMPTS) -> T:
+    """Run one write in autocommit: the server completes it even if this process freezes. Else like ``unit``.
+
+    PostgreSQL limits the wait for a lock only within a transaction, so there it is one.
+    """
+    if connections[using].vendor == "postgresql":
+        return _unit(using, work, attempts)
+    return read(using, lambda: _paced(using, work), attempts=attempts)
 
 
-def read(using: str, work: Callable[[], T]) -> T:
+def read(using: str, work: Callable[[], T], *, attempts: int = ATTEMPTS) -> T:
     """Run ``work``, which must be repeatable, again after a lost connection, a deadlock or a lock not obtained."""
-    for attempt in range(1, ATTEMPTS):
+    for attempt in range(1, attempts):
         try:
             return work()
-        except (OperationalError, InterfaceError) as error:
+        except PASSING as error:
             if connections[using].in_atomic_block:
                 raise
             logger.debug("Attempt %d of a unit of work failed: %s", attempt, error)
@@ -195,7 +219,7 @@ connection_created.connect(_prepare, dispatch_uid="gocron_prepare_connection")
 
 def is_away(error: BaseException) -> bool:
     """Whether an error says that the database cannot be reached or used now, and later may."""
-    return isinstance(error, OperationalError | InterfaceError)
+    return isinstance(error, PASSING)
 
 
 CONTENTION = {"55P03", "40P01", "40001", 1205, 1213}

@@ -46,9 +46,10 @@ class Heartbeat:
         self._wake.set()
 
     def beat(self) -> None:
-        offset = measure(self._using, self._clock)
+        steady, self._steady_since = self._steady_since, None  # until this beat has succeeded
+        offset, jumped = measure(self._using, self._clock)
         if self._lease.renew(clock_offset=offset):
-            self._note_renewal()
+            self._note_renewal(None if jumped else steady)
         else:
             self._start_anew()
 
@@ -58,10 +59,10 @@ class Heartbeat:
         steady = self._steady_since
         return steady is not None and self._clock.boottime() - steady > self._every + CALM
 
-    def _note_renewal(self) -> None:
+    def _note_renewal(self, steady: float | None) -> None:
         now = self._clock.boottime()
-        if self._steady_since is None or now - self._last_renewal > 2 * self._every:
-            self._steady_since = now
+        has_gap = now - self._last_renewal > 2 * self._every
+        self._steady_since = now if steady is None or has_gap else steady
         self._last_renewal = now
 
     def _start_anew(self) -> None:
@@ -77,19 +78,20 @@ class Heartbeat:
         self._steady_since = None
 
 
-def measure(using: str, clock: Clock) -> float:
-    """Compare the database's clock with ours and adopt the difference; answer it in seconds.
+def measure(using: str, clock: Clock) -> tuple[float, bool]:
+    """Compare the database's clock with ours and adopt the difference; answer it in seconds, and whether the
+    database's clock was found to have jumped.
 
     A clock that cannot adopt one (a test's) is left alone.
     """
     if not hasattr(clock, "adopt"):
-        return 0.0
+        return 0.0, False
     readings = [_read(using, clock) for _ in range(READINGS)]  # type: ignore[arg-type]
     best = min(readings, key=lambda reading: reading.round_trip)
     jumped = clock.adopt(best)
     if jumped:
         events.publish(events.ClockJumped(at=clock.now(), by=jumped))
-    return float(clock.offset.total_seconds())  # type: ignore[attr-defined]
+    return float(clock.offset.total_seconds()), bool(jumped)  # type: ignore[attr-defined]
 
 
 def _read(using: str, clock: SystemClock) -> Reading:

@@ -43,7 +43,14 @@ class Lease:
     """This process's claim to be alive. ``renew`` is called from the heartbeat thread, the rest from any."""
 
     def __init__(
-        self, using: str, clock: Clock, *, duration: timedelta, name: str, labels: tuple[str, ...], workers: int
+        self,
+        using: str,
+        clock: Clock,
+        *,
+        duration: timedelta,
+        name: str,
+        labels: tuple[str, ...],
+        workers: int,
     ) -> None:
         self.instance_id = uuid.uuid4()
         self.name = name or f"{socket.gethostname()}:{os.getpid()}"
@@ -72,7 +79,7 @@ class Lease:
             labels=list(self.labels),
             workers=self.workers,
             tasks=[task.name for task in registry.tasks()],
-            declares=[declaration.key for declaration in registry.declarations()],
+            declares=list(registry.declared_keys()),
             started_at=DatabaseNow(),
             heartbeat_at=DatabaseNow(),
             lease_expires_at=DatabaseNow(self._duration),
@@ -98,7 +105,9 @@ class Lease:
 
     def is_asked_to_stop(self) -> bool:
         """Whether somebody has asked this instance to stop, through its row."""
-        asked = Instance.objects.using(self._using).filter(pk=self.instance_id, stop_requested_at__isnull=False)
+        asked = Instance.objects.using(self._using).filter(
+            pk=self.instance_id, stop_requested_at__isnull=False
+        )
         return read(self._using, asked.exists)
 
     def distrust(self) -> None:

@@ -63,6 +63,7 @@ class Entry:
     starting_deadline: timedelta | None = None
     max_runs: int | None = None
     missed: tuple[datetime, datetime, int] | None = None
+    is_caught_up: bool = False
     state: State = State.HELD
     lease_lost: threading.Event = field(default_factory=threading.Event)
     order: tuple[datetime, int, int] = field(init=False)
@@ -74,6 +75,11 @@ class Entry:
     def overlaps(self) -> bool:
         """Whether it may run beside another run of its job."""
         return not self.lock_key
+
+    @property
+    def size(self) -> int:
+        """Characters of its arguments, about."""
+        return len(str(self.args)) + len(str(self.kwargs))
 
     def identity(self) -> dict[str, Any]:
         """What every event about this run says of it."""

@@ -1,4 +1,4 @@
-"""Outages of the database: said once when one begins, once when it is over, whoever notices first."""
+"""Outages of the database: said once when the first thread notices, and once when the last of them is through."""
 
 from __future__ import annotations
 
@@ -21,21 +21,24 @@ class Outage:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._since: float | None = None
+        self._since = 0.0
+        self._failing: set[str] = set()
 
     def note_failure(self, where: str, error: BaseException) -> None:
         with self._lock:
-            begins = self._since is None
+            begins = not self._failing
             if begins:
                 self._since = self._clock.boottime()
+            self._failing.add(where)
         if begins:
             events.publish(events.DatabaseLost(at=self._clock.now(), where=where, error=str(error).strip()))
 
     def note_success(self, where: str) -> None:
-        if self._since is None:
+        if where not in self._failing:
             return
         with self._lock:
-            since, self._since = self._since, None
-        if since is not None:
-            after = timedelta(seconds=self._clock.boottime() - since)
+            self._failing.discard(where)
+            is_over = not self._failing
+        if is_over:
+            after = timedelta(seconds=self._clock.boottime() - self._since)
             events.publish(events.DatabaseRecovered(at=self._clock.now(), where=where, after=after))

@@ -60,6 +60,7 @@ class Parts:
     executor: Executor
     sweep: Sweep
     loop: Loop
+    recovery: Recovery
     timer: Timer
     wakeup: Wakeup
 
@@ -68,21 +69,26 @@ def assemble(options: Options, clock: Clock) -> Parts:
     """Make the parts and acquaint them with each other; nothing runs yet."""
     using, memory, wakeup = options.using, Memory(), Wakeup()
     lease = Lease(
-        using, clock, duration=options.lease, name=options.name, labels=options.labels, workers=options.workers
+        using,
+        clock,
+        duration=options.lease,
+        name=options.name,
+        labels=options.labels,
+        workers=options.workers,
     )
     heartbeat = Heartbeat(using, clock, lease, memory, every=options.heartbeat)
     completions = Completions(using, clock, memory)
     executor: Executor = import_string(EXECUTOR)(clock, workers=options.workers)
     capacity = Capacity(memory, slots=options.workers, ahead=options.ahead)
     dispatch = Dispatch(executor, completions, capacity, memory, lease, clock)
-    sweep = Sweep(using, clock)
+    sweep, recovery = Sweep(using, clock), Recovery(using, clock)
     loop = Loop(
         clock=clock,
         memory=memory,
         capacity=capacity,
         claims=Claims(using, lease, ahead=options.ahead),
         sweep=sweep,
-        recovery=Recovery(using, clock),
+        recovery=recovery,
         audit=Audit(using, clock, lease, memory, every=options.heartbeat),
         retention=Retention(using, clock),
         heartbeat=heartbeat,
@@ -101,6 +107,7 @@ def assemble(options: Options, clock: Clock) -> Parts:
         executor=executor,
         sweep=sweep,
         loop=loop,
+        recovery=recovery,
         timer=timer,
         wakeup=wakeup,
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django.apps import apps
 from django.db import transaction
 from django.db.models.signals import post_save, pre_delete
 
 from django_gocron.engine.database import database_now
-from django_gocron.engine.replanning import find_changed, replan
+from django_gocron.engine.replanning import find_changed, lock_states, replan
 from django_gocron.engine.wakeup import notify
 from django_gocron.models import Job, Run, definition_changed
 from django_gocron.models.choices import Origin, Reason, Status
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 
 
 def connect() -> None:
-    """Called once, when Django has loaded its apps."""
+    """Called once, when Django has loaded its models. A receiver without a sender would slow down every deletion of
+    the project; a proxy of ``Job`` is a sender of its own."""
     definition_changed.connect(_replan, dispatch_uid="gocron_replan")
-    post_save.connect(_replan_loaded, dispatch_uid="gocron_replan_loaded")
-    pre_delete.connect(_end_waiting, dispatch_uid="gocron_end_waiting")
+    for model in apps.get_models():
+        if issubclass(model, Job):
+            post_save.connect(_replan_loaded, sender=model, dispatch_uid="gocron_replan_loaded")
+            pre_delete.connect(_end_waiting, sender=model, dispatch_uid="gocron_end_waiting")
 
 
 def _replan(sender: Any, using: str, job_ids: Collection[int] | None, **kwargs: Any) -> None:
@@ -32,18 +36,21 @@ def _replan(sender: Any, using: str, job_ids: Collection[int] | None, **kwargs: 
         replan(using, changed)
 
 
-def _replan_loaded(sender: Any, instance: Any, raw: bool, using: str, **kwargs: Any) -> None:
+def _replan_loaded(sender: Any, instance: Job, raw: bool, using: str, **kwargs: Any) -> None:
     """Fixtures call neither ``save()`` nor a manager."""
-    if raw and isinstance(instance, Job):
+    if raw:
         with transaction.atomic(using=using):
             replan(using, [instance.pk])
 
 
-def _end_waiting(sender: Any, instance: Any, using: str, **kwargs: Any) -> None:
-    """A deleted job has no run waiting, and no tick to come; one that executes goes on, and its history stays."""
-    if isinstance(instance, Job):
-        now = database_now(using)
-        waiting = Run.objects.using(using).filter(job=instance.pk, status__in=(Status.QUEUED, Status.CLAIMED))
-        waiting.filter(origin=Origin.SCHEDULE, attempt=1, available_at__gt=now).delete()
-        waiting.update(status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=now)
-        notify(using)
+def _end_waiting(sender: Any, instance: Job, using: str, **kwargs: Any) -> None:
+    """A deleted job has no run waiting, and no tick to come; one that executes goes on, and its history stays.
+
+    Its state row is locked first, until the deletion is committed: nobody claims a tick of it meanwhile.
+    """
+    lock_states(using, [instance.pk])
+    now = database_now(using)
+    waiting = Run.objects.using(using).filter(job=instance.pk, status__in=(Status.QUEUED, Status.CLAIMED))
+    waiting.filter(origin=Origin.SCHEDULE, attempt=1, available_at__gt=now).delete()
+    waiting.update(status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=now)
+    notify(using)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.db import connections
+
 from django_gocron import events
 from django_gocron.engine.database import read, statement, unit
 from django_gocron.engine.memory import State
@@ -42,11 +44,13 @@ class Refusals:
     def refuse_overlapping(self, entries: list[Entry]) -> None:
         """Refuse the entries whose instant has come and whose lock is held; those started by hand wait in the queue.
 
-        Where the holder is ours and its code has ended, its result is about to be written: wait for that instead.
+            Where the holder is ours and its code has ended, its result is about to be written: wait for that instead. Ticks
+        that are caught up with wait for each other.
         """
         now = self._clock.now()
         ending = {entry.lock_key for entry in self._memory.entries(State.DONE)}
-        due = [entry for entry in entries if entry.due_at <= now and entry.lock_key not in ending]
+        busy = [entry for entry in entries if entry.lock_key not in ending and not entry.is_caught_up]
+        due = [entry for entry in busy if entry.due_at <= now]
         self._return([entry for entry in due if entry.origin == Origin.MANUAL])
         self.end([entry for entry in due if entry.origin != Origin.MANUAL], Status.SKIPPED, Reason.OVERLAP)
 
@@ -69,16 +73,20 @@ class Refusals:
     ) -> tuple[list[Entry], list[Entry], set[int]]:
         states = lock_free_states(self._using, {entry.job_id for entry in entries})
         reached = [entry for entry in entries if entry.job_id in states]
-        rows = claims_of(self._using, reached).select_for_update().order_by("pk")
-        found = dict(rows.values_list("pk", "status"))
-        gone = [entry for entry in reached if found.get(entry.run_id) not in OWNED]
+        rows = claims_of(self._using, entries).select_for_update(skip_locked=_skips_locked(self._using))
+        found = dict(rows.order_by("pk").values_list("pk", "status"))
+        ours = claims_of(self._using, entries).filter(status__in=OWNED)
+        still = set(ours.values_list("pk", flat=True))
+        gone = [entry for entry in entries if entry.run_id not in still]
         ending = [entry for entry in reached if found.get(entry.run_id) == Status.CLAIMED]
         if reason is Reason.OVERLAP:
             busy = held_keys(self._using, ending)
             ending = [entry for entry in ending if entry.lock_key in busy]
         now = self._clock.now()
         ids = [entry.run_id for entry in ending]
-        Run.objects.using(self._using).filter(pk__in=ids).update(status=status, reason=reason, finished_at=now)
+        Run.objects.using(self._using).filter(pk__in=ids).update(
+            status=status, reason=reason, finished_at=now
+        )
         settle(self._using, [(states[entry.job_id], status.value) for entry in ending], now)
         return ending, gone, {pk for pk, found_status in found.items() if found_status == Status.RUNNING}
 
@@ -97,6 +105,10 @@ def held_keys(using: str, entries: Sequence[Entry]) -> set[str]:
     ours = [entry.run_id for entry in entries]
     held = Run.objects.using(using).filter(held_lock__in=keys).exclude(pk__in=ours)
     return {key for key in read(using, lambda: list(held.values_list("held_lock", flat=True))) if key}
+
+
+def _skips_locked(using: str) -> bool:
+    return connections[using].features.has_select_for_update_skip_locked
 
 
 def _is_late(entry: Entry, now: datetime) -> bool:

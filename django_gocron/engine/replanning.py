@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import connections, transaction
-from django.db.models import F, Q
+from django.db.models import F, JSONField, Q, Value
 
 from django_gocron import events, registry
 from django_gocron.conf import get_settings
@@ -84,7 +84,7 @@ def find_idle(using: str, limit: int = BATCH) -> list[int]:
             next_run_at__isnull=True, finished_at__isnull=True, broken_code="", quarantined_at__isnull=True
         )
         .filter(job__enabled=True, job__schedule__isnull=False)
-        .exclude(job__schedule=None)
+        .exclude(job__schedule=Value(None, JSONField()))
         .filter(Q(job__paused_at__isnull=True) | Q(job__paused_until__isnull=False))
         .exclude(pk__in=live)
     )

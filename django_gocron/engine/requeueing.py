@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.db.models import Q
+
+from django_gocron.engine.database import DatabaseNow
 from django_gocron.models import Run
-from django_gocron.models.choices import Reason, Status
+from django_gocron.models.choices import Origin, Reason, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +37,14 @@ def give_back(using: str, entries: Sequence[Entry], reason: Reason = Reason.GIVE
 
 
 def requeue(runs: QuerySet[Run], reason: Reason) -> int:
-    """Leave the runs without an owner, their locks free; one statement. Answers how many."""
+    """Leave the runs without an owner, their locks free. Answers how many.
+
+    A run whose job is gone, or has been stopped meanwhile, ends instead, unless it was started by hand.
+    """
+    stopped = Q(job__enabled=False) | Q(job__paused_at__isnull=False, job__paused_until__isnull=True)
+    runs.filter(Q(job__isnull=True) | (stopped & ~Q(origin=Origin.MANUAL))).update(
+        status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=DatabaseNow(), held_lock=None
+    )
     return runs.update(
         status=Status.QUEUED, reason=reason, instance=None, claim_id=None, held_lock=None, started_at=None
     )

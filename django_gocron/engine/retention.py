@@ -71,9 +71,13 @@ class Retention:
         jobs = Job.objects.using(self._using).filter(pk__gt=self._after).order_by("pk")
         ids = list(jobs.values_list("pk", flat=True)[:JOBS])
         self._after = ids[-1] if len(ids) == JOBS else 0
-        ranked = self._ended().filter(job__in=ids).annotate(
-            place=Window(RowNumber(), partition_by=F("job"), order_by=F("pk").desc()),
-            kept=Coalesce(F("job__keep_runs"), get_settings().keep_runs),
+        ranked = (
+            self._ended()
+            .filter(job__in=ids)
+            .annotate(
+                place=Window(RowNumber(), partition_by=F("job"), order_by=F("pk").desc()),
+                kept=Coalesce(F("job__keep_runs"), get_settings().keep_runs),
+            )
         )
         return list(ranked.filter(place__gt=F("kept")).order_by("pk").values_list("pk", flat=True)[:BATCH])
 

@@ -19,7 +19,6 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
-from django.db import connections
 from django.dispatch import Signal
 
 from django_gocron import events
@@ -33,7 +32,7 @@ from django_gocron.engine.stopping import Stop
 from django_gocron.engine.threads import EngineThread
 from django_gocron.engine.wakeup import Listener
 from django_gocron.exceptions import NotReadyError, OperationError
-from django_gocron.models import Instance, Job, JobState, Run
+from django_gocron.tables import are_ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -162,6 +161,7 @@ class Scheduler:
         """Start everything that is due at the moment of the call, and return when it has ended or a stop is
         requested. Needs ``start(loop=False)``, and a scheduler that claims nothing ahead."""
         now = self.clock.now()
+        self.parts.recovery.reap()
         while not self.wait(0) and (self.parts.loop.claim(now) or self.parts.memory.count()):
             self.parts.memory.wait(self.parts.memory.generation, 0.05)
 
@@ -189,12 +189,10 @@ class Scheduler:
 
 
 def check_ready(using: str) -> None:
-    """Raise ``NotReadyError`` (``tables_missing``) when our tables are not all there."""
-    tables = set(connections[using].introspection.table_names())
-    missing = [model._meta.db_table for model in (Job, JobState, Run, Instance) if model._meta.db_table not in tables]
-    if missing:
+    """Raise ``NotReadyError`` (``tables_missing``) when our tables, or columns of theirs, are not all there."""
+    if not are_ready(using):
         raise NotReadyError(
-            f"The database {using!r} lacks the tables of django-gocron ({', '.join(missing)})."
+            f"The database {using!r} lacks tables of django-gocron, or columns of theirs."
             " Run `python manage.py migrate` first.",
             code="tables_missing",
         )

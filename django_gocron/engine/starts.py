@@ -20,11 +20,11 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
-from django.db import IntegrityError, connections, transaction
+from django.db import IntegrityError, OperationalError, connections, transaction
 from django.db.models import F, Value
 from django.db.models.functions import Greatest, NullIf
 
-from django_gocron.engine.database import read, statement, unit
+from django_gocron.engine.database import is_contention, read, statement, unit
 from django_gocron.engine.lease import lease_is_valid
 from django_gocron.engine.memory import State
 from django_gocron.engine.refusals import Refusals, held_keys
@@ -63,7 +63,9 @@ class Starts:
         starting = [entry for entry in entries if self._memory.move(entry, State.HELD, State.STARTING)]
         try:
             candidates = self._refusals.refuse_late(starting)
-            busy = self._start([entry for entry in candidates if not self._is_of_another_life(entry)], execute)
+            busy = self._start(
+                [entry for entry in candidates if not self._is_of_another_life(entry)], execute
+            )
         finally:
             for entry in starting:
                 self._memory.move(entry, State.STARTING, State.HELD)
@@ -97,12 +99,18 @@ class Starts:
             if not entries:
                 return set()
             try:
-                count = statement(self._using, partial(self._update, entries))
+                count = statement(self._using, partial(self._update, entries), attempts=2)
             except IntegrityError:
                 busy = held_keys(self._using, entries)
                 entries = [entry for entry in entries if entry.lock_key not in busy]
+            except OperationalError as error:
+                if connections[self._using].in_atomic_block or not is_contention(error):
+                    raise
+                break
             else:
-                return {entry.run_id for entry in entries} if count == len(entries) else self._read_back(entries)
+                return (
+                    {entry.run_id for entry in entries} if count == len(entries) else self._read_back(entries)
+                )
         return unit(self._using, lambda: self._move_guarded(entries))
 
     def _update(self, entries: Sequence[Entry]) -> int:

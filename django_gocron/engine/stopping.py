@@ -16,10 +16,8 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from django.db import DatabaseError
-
 from django_gocron import events
-from django_gocron.engine.database import statement
+from django_gocron.engine.database import DATABASE_ERRORS, statement
 from django_gocron.engine.memory import IN_A_SLOT, State
 from django_gocron.engine.recovery import stop_instance
 from django_gocron.engine.requeueing import give_back
@@ -75,7 +73,7 @@ class Stop:
         using, unbegun = self._parts.using, self._parts.memory.withdraw(*states)
         try:
             statement(using, lambda: give_back(using, unbegun))
-        except DatabaseError as error:
+        except DATABASE_ERRORS as error:
             logger.warning("Claimed runs could not be given back (%s); they are recovered later.", error)
         self._parts.memory.forget(unbegun)
 
@@ -103,12 +101,14 @@ class Stop:
 
     def _finish(self) -> int:
         parts = self._parts
+        parts.lease.distrust()
         executing = parts.memory.count(*IN_A_SLOT)
         try:
-            parts.completions.flush()
+            while not self._threads["writer"].is_alive and parts.completions.flush():
+                pass
             for fact in stop_instance(parts.using, parts.lease.instance_id, parts.clock.now()):
                 events.publish(fact)
-        except DatabaseError as error:
+        except DATABASE_ERRORS as error:
             logger.warning("The stop could not be recorded (%s); the lease will run out.", error)
         parts.executor.stop(0.0 if executing else WRITE_GRACE)
         self._listener.join(WRITE_GRACE)

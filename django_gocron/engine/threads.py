@@ -10,9 +10,9 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from django.db import DatabaseError, close_old_connections
+from django.db import close_old_connections
 
-from django_gocron.engine.database import engine_thread, is_away, is_contention
+from django_gocron.engine.database import DATABASE_ERRORS, engine_thread, is_away, is_contention
 from django_gocron.engine.outage import LONGEST_BACKOFF, SHORTEST_BACKOFF
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ class EngineThread:
     def start(self) -> None:
         self._thread.start()
 
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
     def stop(self, seconds: float) -> None:
         """Ask the thread to end after its current step, and wait for that up to ``seconds``."""
         self._stopping.set()
@@ -66,10 +70,11 @@ class EngineThread:
         try:
             close_old_connections()
             self._step()
-        except DatabaseError as error:
+        except DATABASE_ERRORS as error:
             if is_contention(error):
                 logger.debug("The %s did not obtain a lock: %s", self.name, error)
-            elif is_away(error):
+                return True
+            if is_away(error):
                 self._outage.note_failure(self.name, error)
             else:
                 logger.exception("The %s met an error of the database and goes on.", self.name)

@@ -68,13 +68,15 @@ class Timer:
         self._set_aside = {entry.run_id for entry in due if entry.state is State.HELD}
 
     def _due(self, now: datetime) -> list[Entry]:
-        """What is to be started now, as far as there are slots; what comes within another lead shares the write."""
+        """What is to be started now, as far as there are slots; what comes within another lead shares the write. Those
+        whose lock was found taken come last, not to stand in the way of others."""
         free = self._free_slots
         held = self._memory.held() if free > 0 else []
         near = list(takewhile(lambda entry: entry.due_at <= now + 2 * self.lead, held))
         if not any(self._starts_at(entry) <= now for entry in near):
             return []
-        return [entry for entry in near if self._starts_at(entry) <= now + self.lead][:free]
+        ripe = [entry for entry in near if self._starts_at(entry) <= now + self.lead]
+        return sorted(ripe, key=lambda entry: entry.run_id in self._set_aside)[:free]
 
     @property
     def _free_slots(self) -> int:

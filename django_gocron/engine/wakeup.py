@@ -47,7 +47,9 @@ class Listener:
     def start(self) -> None:
         if _can_listen(self._using):
             self._bell, ear = socket.socketpair()
-            self._thread = threading.Thread(target=self._run, args=(ear,), name="gocron-listener", daemon=True)
+            self._thread = threading.Thread(
+                target=self._run, args=(ear,), name="gocron-listener", daemon=True
+            )
             self._thread.start()
 
     def stop(self) -> None:
@@ -111,7 +113,14 @@ def _connect(using: str) -> Any:
     import psycopg
 
     parameters = dict(connections[using].get_connection_params())
-    for name in ("cursor_factory", "context", "pool", "assume_role", "isolation_level", "server_side_binding"):
+    for name in (
+        "cursor_factory",
+        "context",
+        "pool",
+        "assume_role",
+        "isolation_level",
+        "server_side_binding",
+    ):
         parameters.pop(name, None)
     return psycopg.connect(**parameters, autocommit=True)
 
@@ -129,5 +138,3 @@ class Wakeup:
         """Return when woken, or after ``seconds``."""
         self._event.wait(max(0.0, seconds))
         self._event.clear()
-
-

@@ -89,9 +89,19 @@ class EventLoop:
             task.cancel()
 
     async def _execute(self, work: Work) -> None:
-        while (early := (work.due_at - self._clock.now()).total_seconds()) > 0:
-            await asyncio.sleep(early)
-        while (may_begin := work.begin()) is None:
-            await asyncio.sleep(BEGIN_AGAIN)
-        if may_begin:
+        if await self._hold(work):
             work.finish(await call_async(work, self._clock))
+
+    async def _hold(self, work: Work) -> bool:
+        """Wait for the instant; answer whether the run may begin. The code of another run cannot end the wait by
+        cancelling whatever there is."""
+        while not self._is_stopping:
+            try:
+                while (early := (work.due_at - self._clock.now()).total_seconds()) > 0:
+                    await asyncio.sleep(early)
+                while (may_begin := work.begin()) is None:
+                    await asyncio.sleep(BEGIN_AGAIN)
+            except asyncio.CancelledError:
+                continue
+            return may_begin
+        return False

@@ -36,10 +36,15 @@ class Outcome:
         texts = (self.error_message, self.traceback, self.output, json.dumps(self.result))
         return sum(map(len, texts))
 
+    def bare(self) -> Self:
+        """Nothing but how it ended and when."""
+        return replace(self, error_type="", error_message="", traceback="", output="", result=None)
+
     def in_ascii(self) -> Self:
         """The same with plainer texts, and the result as one: for a database that does not take it as it is."""
         return replace(
             self,
+            error_type=in_ascii(self.error_type),
             error_message=in_ascii(self.error_message),
             traceback=in_ascii(self.traceback),
             output=in_ascii(self.output),

@@ -1,8 +1,8 @@
 """The log records of a run, kept with it: the latest lines, bounded.
 
 One handler on the root logger looks whether the code that logs is part of a run (a context variable, which threads of
-``asyncio`` and coroutines carry along) and keeps the record; it is formatted only when the run has ended. No lock is
-taken: a run's buffer is written by whoever runs it, and a deque's append is atomic.
+``asyncio`` and coroutines carry along) and keeps the line, as it was said then. No lock is taken: a run's buffer is
+written by whoever runs it, and a deque's append is atomic.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from django_gocron.executors.results import describe
 from django_gocron.executors.texts import storable
 
 if TYPE_CHECKING:
@@ -30,17 +31,17 @@ class Output:
     """The records of one run."""
 
     def __init__(self) -> None:
-        self._records: deque[logging.LogRecord] = deque(maxlen=MOST_LINES)
+        self._lines: deque[str] = deque(maxlen=MOST_LINES)
         self._dropped = 0
 
     def add(self, record: logging.LogRecord) -> None:
-        if len(self._records) == MOST_LINES:
+        if len(self._lines) == MOST_LINES:
             self._dropped += 1
-        self._records.append(record)
+        self._lines.append(_format(record))
 
     def text(self) -> str:
         """One line a record, the oldest first; how many were dropped, if any."""
-        lines = deque(_format(record) for record in tuple(self._records))
+        lines = self._lines.copy()
         length = sum(len(line) + 1 for line in lines)
         dropped = self._dropped
         while length > LONGEST:
@@ -53,8 +54,8 @@ class Output:
 def _format(record: logging.LogRecord) -> str:
     try:
         text = _formatter.format(record)
-    except Exception as error:  # noqa: BLE001 - arguments that do not fit the message
-        text = f"{record.levelname} {record.name} {record.msg!r} (could not be formatted: {error})"
+    except Exception as error:  # noqa: BLE001 - arguments that do not fit, or that raise when they are shown
+        text = f"{record.levelname} {record.name} {describe(record.msg)} (could not be formatted: {type(error).__name__})"
     return text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "..."
 
 

@@ -25,13 +25,14 @@ def keep(value: Any) -> Any:
         text = json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False, allow_nan=False)
         is_storable = storable(text) == text and not NUL.search(text)
     except Exception:  # noqa: BLE001 - a value's own encoder may raise anything
-        return _describe(value)
+        return describe(value)
     if len(text) > LONGEST:
         return storable(text[:LONGEST]) + "..."
-    return json.loads(text) if is_storable else _describe(value)
+    return json.loads(text) if is_storable else describe(value)
 
 
-def _describe(value: Any) -> str:
+def describe(value: Any) -> str:
+    """The value as text, whatever its own wording raises."""
     try:
         return storable(repr(value)[:LONGEST])
     except Exception:  # noqa: BLE001 - and so may its repr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
@@ -61,7 +61,14 @@ async def call_async(work: Work, clock: Clock) -> Outcome:
             except BaseException as error:  # noqa: BLE001
                 return _failed(work, error, started_at, clock.now(), output)
             finally:
-                await sync_to_async(connections.close_all)()
+                await _close_connections()
+
+
+async def _close_connections() -> None:
+    """Of the run's own thread, to the end even if the run is cancelled now, or the interpreter is ending."""
+    closing = asyncio.ensure_future(sync_to_async(connections.close_all)())
+    with suppress(asyncio.CancelledError, RuntimeError):
+        await asyncio.shield(closing)
 
 
 @contextmanager

@@ -195,7 +195,8 @@ class InstantField(models.DateTimeField):  # type: ignore[type-arg]
         if value is None:
             return None
         is_instant = connection.vendor == "postgresql" and value.tzinfo is not None
-        return value.astimezone(dt.UTC) if is_instant else value.replace(tzinfo=dt.UTC)
+        moment: dt.datetime = value.astimezone(dt.UTC) if is_instant else value.replace(tzinfo=dt.UTC)
+        return moment
 
     def select_format(self, compiler: Any, sql: str, params: Any) -> tuple[str, Any]:
         """Without USE_TZ Django would have PostgreSQL give local digits, the same for both passes of an autumn hour.

@@ -289,16 +289,18 @@ class Job(JobActions, models.Model):
             raise ValidationError(errors)
 
     def _bump(self, using: str, kwargs: dict[str, Any]) -> None:
-        """Count the edit in the edit's own statement."""
-        lock_states(using, [self.pk])
+        """Count the edit in the edit's own statement. A row that is gone is about to be inserted again."""
+        if not lock_states(using, [self.pk]) and not type(self)._base_manager.using(using).filter(pk=self.pk):
+            self.plan_version = 1
+            return
         self.plan_version = F("plan_version") + 1
         if kwargs.get("update_fields") is not None:
             kwargs["update_fields"] = {*kwargs["update_fields"], "plan_version"}
 
 
-def lock_states(using: str, jobs: Any) -> None:
+def lock_states(using: str, jobs: Any) -> int:
     """Take the state rows of these jobs (keys, or a queryset) before the jobs are written, in the order in which the
-    engine takes locks; by a write, since SQLite wants one first."""
+    engine takes locks; by a write, since SQLite wants one first. Answers how many there are."""
     from django_gocron.models.state import JobState
 
-    JobState.objects.using(using).filter(pk__in=jobs).update(version=F("version"))
+    return JobState.objects.using(using).filter(pk__in=jobs).update(version=F("version"))

@@ -48,28 +48,35 @@ def prepare(say: Callable[[str], None]) -> None:
 
 
 def _migrate(say: Callable[[str], None]) -> None:
-    if not _try_to_migrate():
-        aside = _move_aside()
-        say(f"The database was made by another version. It is now {aside}; here is a new one.")
-        if not _try_to_migrate():
-            raise CommandError("A new database does not fit either: the migrations lag behind the models.")
+    if misfit := _try_to_migrate():
+        aside = _move_aside(misfit)
+        say(f"The database was made by another version ({misfit}). It is now {aside}; here is a new one.")
+        if misfit := _try_to_migrate():
+            raise CommandError(f"A new database does not fit either: {misfit}.")
     say(f"Database: {connection.display_name}, {connection.settings_dict['NAME']}")
 
 
-def _try_to_migrate() -> bool:
-    """Whether the tables are there now as this version knows them."""
+def _try_to_migrate() -> str:
+    """Why the tables are not as this version knows them, or ""."""
     try:
         connection.ensure_connection()
     except DatabaseError as error:
         raise CommandError(f"The database cannot be used: {str(error).strip()}") from error
     try:
         call_command("migrate", interactive=False, verbosity=0)
-    except (DatabaseError, InconsistentMigrationHistory):
-        return False
+    except (DatabaseError, InconsistentMigrationHistory) as error:
+        return str(error).strip()
+    return _find_lack()
+
+
+def _find_lack() -> str:
     models = [model for app in ("gocron", "shop") for model in apps.get_app_config(app).get_models()]
     with connection.cursor() as cursor:
         tables = set(connection.introspection.table_names(cursor))
-        return all(_columns(model) <= _columns_there(cursor, model, tables) for model in models)
+        for model in models:
+            if lacking := _columns(model) - _columns_there(cursor, model, tables):
+                return f"{model._meta.db_table} lacks {', '.join(sorted(map(str, lacking)))}"
+    return ""
 
 
 def _columns(model: type[Model]) -> set[str | None]:
@@ -83,10 +90,10 @@ def _columns_there(cursor: CursorWrapper, model: type[Model], tables: set[str]) 
     return {column.name for column in connection.introspection.get_table_description(cursor, table)}
 
 
-def _move_aside() -> Path:
+def _move_aside(misfit: str) -> Path:
     """Rename the file of an SQLite database. Raises ``CommandError`` for any other."""
     if connection.vendor != "sqlite":
-        raise CommandError("This database was made by another version. Name an empty one in DATABASE_URL.")
+        raise CommandError(f"This database does not fit: {misfit}. Name an empty one in DATABASE_URL.")
     file: Path = connection.settings_dict["NAME"]
     aside = file.with_name(f"{file.stem}.old{file.suffix}")
     connection.close()

@@ -79,7 +79,8 @@ class Show:
         deadline = time.monotonic() + START_LIMIT
         while not answers(port, reverse("admin:login")):
             if time.monotonic() > deadline:
-                raise self._failure(f"The web server gave no page within {START_LIMIT:.0f} s.")
+                self._tell_web_lines()
+                raise CommandError(f"The web server gave no page within {START_LIMIT:.0f} s.")
             if self._handle_next(0.2):
                 return False
         self._say(f"\n  http://{HOST}:{port}{reverse('admin:index')}   login: {LOGIN}   password: {PASSWORD}")
@@ -110,7 +111,9 @@ class Show:
             case Line() as line:
                 self._show(line)
             case Ended(child=child, code=code):
-                raise self._failure(f"The {child} has ended by itself, with code {code}.")
+                if child == WEB:
+                    self._tell_web_lines()
+                raise CommandError(f"The {child} has ended by itself, with code {code}.")
             case Interrupted():
                 return True
             case None:
@@ -132,11 +135,10 @@ class Show:
             if SERVER_ERROR.search(line.text):
                 self._say(f"web server: {line.text}")
 
-    def _failure(self, message: str) -> CommandError:
-        """The error to raise, after what the web server had to say."""
+    def _tell_web_lines(self) -> None:
+        """What the web server had to say, when it matters."""
         for line in self._web_lines:
             self._say(f"web server: {line}")
-        return CommandError(message)
 
     def _stop(self) -> None:
         """The scheduler first, so that nothing runs behind a closed door."""

@@ -34,8 +34,7 @@ def client() -> Client:
 
 def make_jobs(number: int) -> None:
     Job.objects.bulk_create(
-        Job(name=f"Job {place}", task=TASK, schedule=Every(hours=1), tags="a, b")
-        for place in range(number)
+        Job(name=f"Job {place}", task=TASK, schedule=Every(hours=1), tags="a, b") for place in range(number)
     )
 
 

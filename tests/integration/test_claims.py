@@ -14,7 +14,6 @@ from django_gocron.engine.database import database_now
 from django_gocron.models import Instance, Job, JobState, Run
 from django_gocron.models.choices import Status
 from django_gocron.schedules import Schedule
-from tests.heard import Heard
 from tests.handdriven import (
     DATABASE,
     LEASE,
@@ -27,6 +26,7 @@ from tests.handdriven import (
     state_of,
     statuses,
 )
+from tests.heard import Heard
 
 pytestmark = REAL_TRANSACTIONS
 
@@ -57,7 +57,9 @@ def test_claims_every_tick_of_a_quick_job_that_is_within_reach():
     engine = HandDriven()
     engine.go_to(first - timedelta(seconds=0.1))
     engine.claim()
-    assert [run.scheduled_for - first for run in runs_of(job)] == [timedelta(seconds=0.25 * k) for k in range(4)]
+    assert [run.scheduled_for - first for run in runs_of(job)] == [
+        timedelta(seconds=0.25 * k) for k in range(4)
+    ]
     assert next_tick(job) == first + SECOND
 
 
@@ -167,7 +169,10 @@ def test_a_foreign_label_is_left_alone():
 
 
 def test_an_instance_serves_its_labels_and_the_jobs_that_have_none():
-    plain, labelled = make_job("plain", schedule=TEN_SECONDS), make_job("labelled", schedule=TEN_SECONDS, label="gpu")
+    plain, labelled = (
+        make_job("plain", schedule=TEN_SECONDS),
+        make_job("labelled", schedule=TEN_SECONDS, label="gpu"),
+    )
     engine = HandDriven(labels=["gpu"]).go_to(next_tick(labelled))
     assert {entry.job_id for entry in engine.claim()} == {plain.pk, labelled.pk}
 
@@ -356,7 +361,9 @@ def test_of_a_thousand_rows_four_are_broken_and_say_why_and_the_others_run_on_ti
         engine.execute()
         while engine.finish():
             pass
-    ran = Run.objects.filter(status="succeeded", scheduled_for=start + hourly.interval, started_at=F("scheduled_for"))
+    ran = Run.objects.filter(
+        status="succeeded", scheduled_for=start + hourly.interval, started_at=F("scheduled_for")
+    )
     assert set(ran.values_list("job_id", flat=True)) == set(ids) - {ids[100], ids[300], ids[500], ids[700]}
     assert dict(JobState.objects.exclude(broken_code="").values_list("pk", "broken_code")) == {
         ids[100]: "duration_unreadable",

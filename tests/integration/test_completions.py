@@ -227,7 +227,8 @@ def test_the_ring_keeps_the_latest_outcomes():
 
 def test_each_interval_from_completion_counts_from_the_end_of_its_own_run():
     early, late = (
-        make_job(name, schedule=Every(seconds=10), interval_from_completion=True) for name in ("early", "late")
+        make_job(name, schedule=Every(seconds=10), interval_from_completion=True)
+        for name in ("early", "late")
     )
     engine = HandDriven().go_to(max(next_tick(early), next_tick(late)))
     engine.claim()
@@ -353,7 +354,10 @@ def answer_in_greek() -> str:
 
 
 def test_a_result_that_the_database_refuses_is_kept_in_ascii_and_stands_in_no_others_way():
-    greek, plain = make_job("greek", task=answer_in_greek), make_job("plain", task=answer, kwargs={"value": "abc"})
+    greek, plain = (
+        make_job("greek", task=answer_in_greek),
+        make_job("plain", task=answer, kwargs={"value": "abc"}),
+    )
     engine = executed(greek, plain)
     real = Completions._save
 

@@ -29,7 +29,9 @@ pytestmark = REAL_TRANSACTIONS
 
 
 def is_valid(engine: HandDriven) -> bool:
-    return Instance.objects.filter(lease_is_valid(engine.lease.instance_id), pk=engine.lease.instance_id).exists()
+    return Instance.objects.filter(
+        lease_is_valid(engine.lease.instance_id), pk=engine.lease.instance_id
+    ).exists()
 
 
 def test_an_instance_registers_with_what_people_and_other_instances_want_to_know():

@@ -119,7 +119,9 @@ def test_b27_one_form_tells_in_words_and_on_the_jobs_clock_when_it_runs(client: 
     for day in range(1, 6):
         assert f" {day} Jan 2090 09:00 JST" in said
     offered = [value for value, _label in response.context["adminform"].form.fields["kind"].choices]
-    assert {"every", "every_random", "daily", "weekly", "monthly", "cron", "one_time", "manual"} <= set(offered)
+    assert {"every", "every_random", "daily", "weekly", "monthly", "cron", "one_time", "manual"} <= set(
+        offered
+    )
 
 
 def test_b29_running_a_selection_tells_each_jobs_result(client: Client):

@@ -20,7 +20,7 @@ from tests.integration.planned import DAILY, HOUR, MINUTE, now, record
 
 pytestmark = [pytest.mark.only_on("postgresql"), pytest.mark.django_db]
 
-JOBS = 3000
+JOBS = 1500
 RUNS_PER_JOB = 5
 
 
@@ -28,10 +28,12 @@ RUNS_PER_JOB = 5
 def _many_rows() -> None:
     """Mostly history and jobs that are not due; what is hot is a handful."""
     task = registry.register(do_nothing).name
-    Job.objects.bulk_create([Job(name=f"job {n}", task=task) for n in range(JOBS)])
-    jobs = list(Job.objects.all())
-    JobState.objects.update(next_run_at=now() + 10 * HOUR)
-    JobState.objects.filter(pk__in=[job.pk for job in jobs[:5]]).update(next_run_at=now() - MINUTE)
+    jobs = Job._base_manager.bulk_create([Job(name=f"job {n}", task=task) for n in range(JOBS)])
+    later, earlier = now() + 10 * HOUR, now() - MINUTE
+    JobState.objects.bulk_create(
+        JobState(job=job, next_run_at=earlier if n < 5 else later, planned_version=1)
+        for n, job in enumerate(jobs)
+    )
     ended = now() - HOUR
     Run.objects.bulk_create(
         Run(

@@ -86,13 +86,21 @@ def test_an_interval_from_completion_goes_on_after_a_lost_run():
 
 
 def test_reaping_is_told_once_and_each_lost_run():
-    first, second = make_job("first", schedule=Every(seconds=10)), make_job("second", schedule=Every(seconds=10))
+    first, second = (
+        make_job("first", schedule=Every(seconds=10)),
+        make_job("second", schedule=Every(seconds=10)),
+    )
     gone = gone_while_running(first, second)
     with Heard(events.InstanceReaped, events.RunLost) as heard:
         HandDriven().recovery.reap()
         HandDriven(name="late").recovery.reap()
     reaped, *lost = heard
-    assert (reaped.instance, reaped.name, reaped.lost, reaped.requeued) == (gone.lease.instance_id, "gone", 2, 0)
+    assert (reaped.instance, reaped.name, reaped.lost, reaped.requeued) == (
+        gone.lease.instance_id,
+        "gone",
+        2,
+        0,
+    )
     assert {event.job_id for event in lost} == {first.pk, second.pk}
 
 
@@ -142,7 +150,10 @@ def test_nobody_is_judged_before_our_own_renewals_have_gone_well_for_a_while():
 
 @pytest.mark.only_on("postgresql", "mariadb")
 def test_a_job_that_somebody_is_editing_does_not_hold_up_the_recovery_of_others():
-    edited, other = make_job("edited", schedule=Every(seconds=10)), make_job("other", schedule=Every(seconds=10))
+    edited, other = (
+        make_job("edited", schedule=Every(seconds=10)),
+        make_job("other", schedule=Every(seconds=10)),
+    )
     gone_while_running(edited, other)
     reaper = HandDriven()
     with open_transaction(lambda: JobState.objects.select_for_update().get(pk=edited.pk)):
@@ -178,7 +189,10 @@ def test_a_start_whose_answer_was_lost_and_whose_run_was_dropped_goes_back_to_th
 
 
 def test_what_is_held_or_runs_here_is_not_touched_by_the_audit():
-    held, running = make_job("held", schedule=Every(seconds=11)), make_job("running", schedule=Every(seconds=10))
+    held, running = (
+        make_job("held", schedule=Every(seconds=11)),
+        make_job("running", schedule=Every(seconds=10)),
+    )
     engine = HandDriven().go_to(next_tick(running))
     engine.claim()
     engine.start()

@@ -187,7 +187,10 @@ def test_an_interval_from_completion_goes_on_after_a_tick_that_was_missed():
 
 @pytest.mark.only_on("postgresql", "mariadb")
 def test_a_job_that_somebody_is_editing_does_not_hold_up_the_refusals_of_others():
-    edited, other = make_job("edited", schedule=Every(seconds=1)), make_job("other", schedule=Every(seconds=1))
+    edited, other = (
+        make_job("edited", schedule=Every(seconds=1)),
+        make_job("other", schedule=Every(seconds=1)),
+    )
     engine = HandDriven().go_to(max(next_tick(edited), next_tick(other)))
     engine.claim()
     engine.start()
@@ -195,7 +198,10 @@ def test_a_job_that_somebody_is_editing_does_not_hold_up_the_refusals_of_others(
     engine.clock.advance(1)
     with open_transaction(lambda: JobState.objects.select_for_update().get(pk=edited.pk)):
         engine.start()
-        assert (statuses(edited), statuses(other)) == (["running", "claimed"], ["running", "skipped(overlap)"])
+        assert (statuses(edited), statuses(other)) == (
+            ["running", "claimed"],
+            ["running", "skipped(overlap)"],
+        )
     engine.start()
     assert statuses(edited) == ["running", "skipped(overlap)"]
     assert [run.count for run in runs_of(edited)] == [1, 1]

@@ -37,7 +37,7 @@ def count_jobs() -> int:
 
 
 async def count_jobs_later() -> int:
-    return await Job.objects.acount() + await sync_to_async(count_jobs)()
+    return await Job.objects.anumber() + await sync_to_async(count_jobs)()
 
 
 def test_runs_jobs_on_schedule_for_as_long_as_the_block_lasts():
@@ -230,7 +230,13 @@ def test_jobs_go_on_after_every_connection_was_killed():
             succeeded.wait_for(2 * number)
             assert kill_all_connections() >= 3
         succeeded.wait_for(10)
-    assert set(Run.objects.values_list("status", flat=True)) <= {"succeeded", "queued", "failed", "skipped", "coalesced"}
+    assert set(Run.objects.values_list("status", flat=True)) <= {
+        "succeeded",
+        "queued",
+        "failed",
+        "skipped",
+        "coalesced",
+    }
 
 
 during_run = threading.Event()

@@ -106,7 +106,10 @@ def test_no_more_start_than_there_are_slots_and_the_next_when_one_is_free():
 
 def test_of_two_that_are_due_the_one_with_the_higher_priority_starts_first():
     tick = database_now(DATABASE) + timedelta(seconds=5)
-    plain, urgent = make_job("plain", schedule=TEN_SECONDS), make_job("urgent", schedule=TEN_SECONDS, priority=1)
+    plain, urgent = (
+        make_job("plain", schedule=TEN_SECONDS),
+        make_job("urgent", schedule=TEN_SECONDS, priority=1),
+    )
     for job in (plain, urgent):
         plan_at(job, tick)
     engine = HandDriven(workers=1).go_to(tick)
@@ -222,7 +225,9 @@ def blind(times: int):
     return patch.object(starts, "held_keys", look)
 
 
-@pytest.mark.parametrize("times", [1, 2, 4], ids=["seen at the first try", "at the second", "by the guarded way"])
+@pytest.mark.parametrize(
+    "times", [1, 2, 4], ids=["seen at the first try", "at the second", "by the guarded way"]
+)
 def test_a_lock_that_somebody_takes_meanwhile_stops_its_own_run_alone(times):
     free, busy = make_job("free", schedule=TEN_SECONDS), make_job("busy", schedule=TEN_SECONDS)
     engine = claimed(free, busy)
@@ -299,7 +304,10 @@ def test_a_start_whose_answers_are_lost_until_the_database_is_given_up_is_found_
 def test_while_the_database_is_away_everything_stays_held():
     job = make_job(schedule=TEN_SECONDS)
     engine = claimed(job)
-    with patch.object(Starts, "_update", side_effect=OperationalError("gone")), pytest.raises(OperationalError):
+    with (
+        patch.object(Starts, "_update", side_effect=OperationalError("gone")),
+        pytest.raises(OperationalError),
+    ):
         engine.start()
     assert (len(engine.held), engine.executor.submitted) == (1, [])
     assert len(engine.start()) == 1
@@ -309,7 +317,10 @@ def test_a_refusal_that_fails_keeps_no_other_run_from_its_executor():
     free, busy = make_job("free", schedule=TEN_SECONDS), make_job("busy", schedule=TEN_SECONDS)
     engine = claimed(free, busy)
     hold_lock_of(busy)
-    with patch.object(Refusals, "_end", side_effect=OperationalError("gone")), pytest.raises(OperationalError):
+    with (
+        patch.object(Refusals, "_end", side_effect=OperationalError("gone")),
+        pytest.raises(OperationalError),
+    ):
         engine.start()
     assert [work.context.job_id for work in engine.executor.submitted] == [free.pk]
 
@@ -363,7 +374,10 @@ def test_a_counted_start_whose_answer_is_lost_is_counted_once():
 
 @WITH_ROW_LOCKS
 def test_a_job_that_somebody_is_editing_does_not_hold_up_the_counted_starts_of_others():
-    job, edited = make_job("job", schedule=TEN_SECONDS, max_runs=2), make_job("b", schedule=TEN_SECONDS, max_runs=2)
+    job, edited = (
+        make_job("job", schedule=TEN_SECONDS, max_runs=2),
+        make_job("b", schedule=TEN_SECONDS, max_runs=2),
+    )
     engine = claimed(job, edited)
     with open_transaction(lambda: JobState.objects.select_for_update().get(pk=edited.pk)):
         [work] = engine.start()

@@ -145,7 +145,10 @@ def test_every_thread_ends():
 def test_it_ends_also_while_the_database_is_away(caplog):
     scheduler, job = running(wait_until_told)
     gone = OperationalError("could not connect to server")
-    with patch.object(stopping, "give_back", side_effect=gone), patch.object(stopping, "stop_instance", side_effect=gone):
+    with (
+        patch.object(stopping, "give_back", side_effect=gone),
+        patch.object(stopping, "stop_instance", side_effect=gone),
+    ):
         assert scheduler.shutdown(NO_TIME) == 1
     assert "The stop could not be recorded (could not connect to server)" in caplog.text
     assert statuses(job) == ["running"]
@@ -164,7 +167,7 @@ def test_the_stop_is_announced_with_what_it_waits_for():
 def stop_of(engine: HandDriven) -> Stop:
     threads = [Mock() for _ in range(4)]
     for thread, name in zip(threads, ("loop", "timer", "writer", "heartbeat"), strict=True):
-        thread.name = name
+        thread.name, thread.is_alive = name, False
     return Stop(engine.parts, threads, Mock())
 
 
@@ -173,7 +176,9 @@ def test_what_was_started_and_has_not_begun_goes_back_to_the_queue_too():
     engine = HandDriven().go_to(next_tick(job))
     engine.claim()
     [work] = engine.start()
-    assert stop_of(engine).run(NO_TIME) == 0
+    stop = stop_of(engine)
+    stop.hurry()
+    assert stop.run(NO_TIME) == 0
     [run] = runs_of(job)
     assert (run.status, run.reason, run.held_lock, run.started_at) == ("queued", "given_back", None, None)
     assert work.begin() is False

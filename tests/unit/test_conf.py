@@ -161,3 +161,8 @@ def test_every_fault_is_found_and_the_first_is_raised(settings: Any):
     assert faults(**settings.GOCRON) == [("bad_setting", "MAX_WORKERS"), ("unknown_setting", "COLOUR")]
     with pytest.raises(ConfigurationError, match="MAX_WORKERS"):
         get_settings()
+
+
+def test_a_lease_that_could_never_be_trusted_is_refused():
+    _settings, (fault,) = read_settings({"LEASE": 1, "HEARTBEAT": 0.4})
+    assert (fault.code, fault.field) == ("bad_setting", "HEARTBEAT")

@@ -57,6 +57,11 @@ LINES: list[tuple[events.Event, str, str]] = [
         'run succeeded  job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z took=4.500s',
     ),
     (
+        events.RunCancelled(**RUN, reason="shutdown"),
+        "WARNING",
+        'run cancelled  job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z reason="shutdown"',
+    ),
+    (
         events.RunFailed(
             **RUN,
             took=9.1 * SECOND,

@@ -18,15 +18,27 @@ def test_an_outage_is_told_once_whoever_meets_it():
     assert [(event.where, event.error) for event in heard] == [("loop", "connection refused")]
 
 
-def test_the_end_of_an_outage_is_told_once_with_how_long_it_was():
+def test_the_end_of_an_outage_is_told_with_how_long_it_was():
     clock = FakeClock()
     outage = Outage(clock)
     outage.note_failure("loop", GONE)
     clock.advance(90)
     with Heard(events.DatabaseRecovered) as heard:
-        outage.note_success("writer")
         outage.note_success("loop")
-    assert [(event.where, event.after) for event in heard] == [("writer", timedelta(seconds=90))]
+        outage.note_success("loop")
+    assert [(event.where, event.after) for event in heard] == [("loop", timedelta(seconds=90))]
+
+
+def test_an_outage_is_over_when_all_who_met_it_are_through():
+    outage = Outage(FakeClock())
+    for where in ("loop", "writer"):
+        outage.note_failure(where, GONE)
+    with Heard(events.DatabaseRecovered) as heard:
+        outage.note_success("loop")
+        assert len(heard) == 0
+        outage.note_success("timer")
+        outage.note_success("writer")
+    assert [event.where for event in heard] == ["writer"]
 
 
 def test_success_without_an_outage_is_no_news():

@@ -114,3 +114,22 @@ def test_secrets_in_lines_can_be_masked():
 def test_the_handler_is_on_the_root_logger_once():
     with capture(), capture():
         assert logging.getLogger().handlers.count(output._handler) == 1
+
+
+class Unspeakable:
+    def __repr__(self) -> str:
+        raise RuntimeError("the connection is closed")
+
+
+def test_keeps_a_record_whose_message_cannot_even_be_shown():
+    kept = Output()
+    kept.add(record(Unspeakable()))  # type: ignore[arg-type]
+    assert "<Unspeakable>" in kept.text()
+
+
+def test_keeps_a_message_as_it_was_when_it_was_logged():
+    kept = Output()
+    items = [1, 2]
+    kept.add(record("items: %s", items))
+    items.clear()
+    assert kept.text().endswith("items: [1, 2]")

@@ -37,7 +37,12 @@ def fires(schedule: Schedule, zone_name: str, after: str, n: int) -> list[str]:
             "0 * * * *",
             "America/New_York",
             "2026-10-31T23:30",
-            ["2026-11-01T00:00-04:00", "2026-11-01T01:00-04:00", "2026-11-01T01:00-05:00", "2026-11-01T02:00-05:00"],
+            [
+                "2026-11-01T00:00-04:00",
+                "2026-11-01T01:00-04:00",
+                "2026-11-01T01:00-05:00",
+                "2026-11-01T02:00-05:00",
+            ],
         ),
         (
             "30 2 * * *",
@@ -53,7 +58,12 @@ def fires(schedule: Schedule, zone_name: str, after: str, n: int) -> list[str]:
         ),
         ("15 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00", ["2026-10-04T02:30+11:00"]),
         ("0 0 * * *", "America/Santiago", "2026-09-05T12:00", ["2026-09-06T01:00-03:00"]),
-        ("0 12 * * *", "Pacific/Apia", "2011-12-29T11:00", ["2011-12-29T12:00-10:00", "2011-12-31T00:00+14:00"]),
+        (
+            "0 12 * * *",
+            "Pacific/Apia",
+            "2011-12-29T11:00",
+            ["2011-12-29T12:00-10:00", "2011-12-31T00:00+14:00"],
+        ),
     ],
 )
 def test_b30_clocks_go_forward_and_back(expression: str, zone: str, after: str, expected: list[str]) -> None:
@@ -68,7 +78,9 @@ def test_b30_clocks_go_forward_and_back(expression: str, zone: str, after: str, 
         ("30 10 * * 1", "Europe/Brussels", "2026-01-04T00:00", datetime(2026, 1, 5, 9, 30, tzinfo=UTC)),
     ],
 )
-def test_b33_a_schedule_is_read_in_its_zone(expression: str, zone: str, after: str, expected: datetime) -> None:
+def test_b33_a_schedule_is_read_in_its_zone(
+    expression: str, zone: str, after: str, expected: datetime
+) -> None:
     start = datetime.fromisoformat(after).replace(tzinfo=ZoneInfo(zone))
     assert Cron(expression).next_after(start, zone=ZoneInfo(zone), anchor=start) == expected
 
@@ -86,9 +98,7 @@ def definition_of(schedule: Schedule, misfire: Misfire = Misfire.RUN_ONCE) -> De
 def test_b35_a_step_of_the_hosts_clock_does_not_move_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SystemClock()
     before = clock.now()
-    monkeypatch.setattr(
-        "django_gocron.engine.clock.host_now", lambda: before - timedelta(hours=2)
-    )
+    monkeypatch.setattr("django_gocron.engine.clock.host_now", lambda: before - timedelta(hours=2))
     assert clock.now() >= before
 
 
@@ -193,7 +203,11 @@ def test_b37_the_last_day_and_the_nth_weekday() -> None:
 
 @pytest.mark.parametrize(
     ("expression", "code"),
-    [("0 0 31 2 *", "never_fires"), ("0 0 31 4,6,9,11 *", "never_fires"), ("0 0 1 1 * * 2020", "year_unsupported")],
+    [
+        ("0 0 31 2 *", "never_fires"),
+        ("0 0 31 4,6,9,11 *", "never_fires"),
+        ("0 0 1 1 * * 2020", "year_unsupported"),
+    ],
 )
 def test_b39_a_cron_that_never_fires_is_refused(expression: str, code: str) -> None:
     with pytest.raises(ScheduleError) as refused:

@@ -37,7 +37,12 @@ def test_what_django_can_write_as_json_is_kept_so(value, kept):
 @pytest.mark.parametrize(
     ("value", "kept"),
     [
-        ({1, }, "{1}"),
+        (
+            {
+                1,
+            },
+            "{1}",
+        ),
         (b"bytes", "b'bytes'"),
         (float("inf"), "inf"),
         ({"x": float("nan")}, "{'x': nan}"),

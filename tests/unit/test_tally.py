@@ -9,7 +9,14 @@ from django_gocron import events
 from django_gocron.engine.tally import Tally
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
-RUN: dict[str, Any] = {"at": NOON, "run_id": 1, "job_id": 1, "job_name": "job", "task": "t", "scheduled_for": NOON}
+RUN: dict[str, Any] = {
+    "at": NOON,
+    "run_id": 1,
+    "job_id": 1,
+    "job_name": "job",
+    "task": "t",
+    "scheduled_for": NOON,
+}
 SUCCEEDED = events.RunSucceeded(took=timedelta(0), **RUN)
 SKIPPED = events.RunSkipped(reason="overlap", **RUN)
 FAILED = events.RunFailed(

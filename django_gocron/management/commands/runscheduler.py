@@ -42,7 +42,9 @@ class Command(BaseCommand):
             metavar="NAME",
             help="Also run jobs with this label. Can be given several times.",
         )
-        parser.add_argument("--instance-name", default="", metavar="NAME", help="Default: host and process id.")
+        parser.add_argument(
+            "--instance-name", default="", metavar="NAME", help="Default: host and process id."
+        )
         parser.add_argument("--log-format", choices=("text", "json"), default="text")
         parser.add_argument(
             "--autoreload",

@@ -224,6 +224,14 @@ def test_a_grid_wider_than_the_calendar_has_one_day() -> None:
     assert schedule.latest_before(utc("2426-01-01"), **terms()) == utc("2026-01-01 08:00")
 
 
+def test_an_anchor_that_is_a_tick_itself_is_none() -> None:
+    schedule = Daily(at="09:00")
+    assert schedule.latest_before(utc("2026-01-01 09:30"), **terms(anchor="2026-01-01 09:00")) is None
+    assert schedule.next_after(utc("2026-01-01 08:30"), **terms(anchor="2026-01-01 09:00")) == utc(
+        "2026-01-02 09:00"
+    )
+
+
 def test_every_three_days_keeps_its_local_time() -> None:
     schedule = Daily(every=3, at="11:00")
     ticks = schedule.preview(

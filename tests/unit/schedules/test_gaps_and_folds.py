@@ -187,6 +187,12 @@ def test_the_first_tick_after_a_change_may_be_two_days_away() -> None:
     assert ticks(schedule, NEW_YORK, "2026-03-08 06:00", 2) == ["09 20:00-0400", "16 20:00-0400"]
 
 
+def test_two_changes_within_a_week_are_both_seen() -> None:
+    # Noronha tried summer time from 8 to 15 October 2000.
+    schedule = Weekly(on="sat", at="00:30")
+    assert ticks(schedule, "America/Noronha", "2000-10-09 00:00", 2) == ["14 00:30-0100", "21 00:30-0200"]
+
+
 def test_b30_a_leap_over_the_date_line_lies_far_ahead() -> None:
     # Asked right after a fold in April, when Apia was still 24 hours behind.
     schedule = Cron("*/25 * * 2 jan *")

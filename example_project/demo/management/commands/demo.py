@@ -28,7 +28,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, seconds: float | None, port: int | None, **options: Any) -> None:
         port = find_port(port)
-        prepare(self._say)
+        try:
+            prepare(self._say)
+        except KeyboardInterrupt:
+            raise CommandError("Interrupted before the shop was open.", returncode=130) from None
         mark, show = Mark.now(), Show(self._say)
         if show.run(port, seconds) and seconds is not None:
             self._report(Report.since(mark, show.lines), seconds)
