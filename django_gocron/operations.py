@@ -104,7 +104,7 @@ def pause(job: Job, *, reason: str = "", until: datetime | None = None, by: str 
     _edit(job, paused_at=now, paused_until=until, paused_by=by[:200], pause_reason=reason)
 
 
-def resume(job: Job, *, by: str = "") -> None:
+def resume(job: Job) -> None:
     """Let the job have ticks again, from now on: what it slept through is not made up for."""
     _edit(job, paused_at=None, paused_until=None, paused_by="", pause_reason="")
 

@@ -82,8 +82,8 @@ def pause(job: Job, *, by: str, reason: str = "", until: datetime | None = None)
     return f"{sentence} {_('Reason: %(reason)s.') % {'reason': reason.rstrip('.')}}" if reason else sentence
 
 
-def resume(job: Job, *, by: str) -> str:
-    job.resume(by=by)
+def resume(job: Job) -> str:
+    job.resume()
     return _("Resumed %(job)s. What it slept through is not made up for.") % {"job": job.name}
 
 

@@ -79,7 +79,7 @@ class JobActions(_Base):
         def resume(job: Job) -> str:
             if job.paused_at is None:
                 raise OperationError(_("It is not paused."), code="not_paused")
-            return acts.resume(job, by=who(request))
+            return acts.resume(job)
 
         done = self._each(request, queryset, resume)
         text = ngettext("%(n)d job is resumed: %(names)s.", "%(n)d jobs are resumed: %(names)s.", len(done))

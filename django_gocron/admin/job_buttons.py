@@ -165,7 +165,7 @@ class JobButtons(_Base):
         )
 
     def press_resume(self, request: HttpRequest, job: Job) -> HttpResponse:
-        return self._act(request, job, lambda: acts.resume(job, by=who(request)))
+        return self._act(request, job, lambda: acts.resume(job))
 
     def press_skip(self, request: HttpRequest, job: Job) -> HttpResponse:
         return self._act(request, job, lambda: acts.skip(job, by=who(request)))

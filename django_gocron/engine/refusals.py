@@ -44,8 +44,8 @@ class Refusals:
     def refuse_overlapping(self, entries: list[Entry]) -> None:
         """Refuse the entries whose instant has come and whose lock is held; those started by hand wait in the queue.
 
-            Where the holder is ours and its code has ended, its result is about to be written: wait for that instead. Ticks
-        that are caught up with wait for each other.
+        Where the holder is ours and its code has ended, its result is about to be written: wait for that instead.
+        Ticks that are caught up with wait for each other.
         """
         now = self._clock.now()
         ending = {entry.lock_key for entry in self._memory.entries(State.DONE)}

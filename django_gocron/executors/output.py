@@ -55,7 +55,8 @@ def _format(record: logging.LogRecord) -> str:
     try:
         text = _formatter.format(record)
     except Exception as error:  # noqa: BLE001 - arguments that do not fit, or that raise when they are shown
-        text = f"{record.levelname} {record.name} {describe(record.msg)} (could not be formatted: {type(error).__name__})"
+        what = f"could not be formatted: {type(error).__name__}"
+        text = f"{record.levelname} {record.name} {describe(record.msg)} ({what})"
     return text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "..."
 
 

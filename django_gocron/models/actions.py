@@ -48,9 +48,9 @@ class JobActions:
 
     pause.alters_data = True  # type: ignore[attr-defined]
 
-    def resume(self, by: str = "") -> None:
+    def resume(self) -> None:
         """Let the job have ticks again, from now on."""
-        _operation("resume")(self, by=by)
+        _operation("resume")(self)
 
     resume.alters_data = True  # type: ignore[attr-defined]
 

@@ -11,7 +11,7 @@ from croniter import croniter
 
 from django_gocron.exceptions import ScheduleError
 from django_gocron.schedules.cron_fields import DAY, FIELDS, WEEKDAY, Field, Reading, read_fields
-from django_gocron.schedules.days import FIRST_DAY, DayPattern, MonthDays, NamedMonths
+from django_gocron.schedules.days import DayPattern, MonthDays, NamedMonths, ever_picks
 from django_gocron.schedules.daytimes import ClockTimes, DayTimes
 from django_gocron.schedules.phrases import joined, month_name
 from django_gocron.schedules.text import gettext as _
@@ -49,17 +49,16 @@ class CroniterImplementation:
         """``ScheduleError``: those of ``read_fields``, and ``never_fires``."""
         readings = read_fields(expression)
         sets = _sets(readings)
+        if not ever_picks(sets.days, sets.months):
+            raise _never_fires(sets)
         _second, minute, hour, *_days = readings
-        times = CroniterTimes(
+        return CroniterTimes(
             MonthDays(NamedMonths(frozenset(sets.months)), sets.days),
             ClockTimes([*sets.hours], [*sets.minutes], [*sets.seconds]),
             wildcard=minute.has_star or hour.has_star,
             sets=sets,
             readings=readings,
         )
-        if times.days.next(FIRST_DAY) is None:
-            raise _never_fires(sets)
-        return times
 
 
 def _never_fires(sets: CronSets) -> ScheduleError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from calendar import isleap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal, Protocol
@@ -121,6 +121,14 @@ class DayPattern:
         every = {day for day in range(1, length + 1) if (first + day - 1) % 7 in self.weekdays}
         numbered = {_nth_weekday(n, weekday, length, first) for n, weekday in self.nth}
         return every | {day for day in numbered if day <= length}
+
+
+def ever_picks(pattern: DayPattern, months: Iterable[int]) -> bool:
+    """Whether there is such a day in one of the months (1 to 12), in any year."""
+    lengths = {LENGTHS[month - 1] for month in months}
+    if LENGTHS[1] in lengths:
+        lengths.add(LEAP_FEBRUARY)
+    return any(pattern.days(length, first) for length in lengths for first in range(7))
 
 
 def _nth_weekday(n: int, weekday: int, length: int, first: int) -> int:

@@ -80,7 +80,7 @@ def _tasks() -> Iterator[None]:
 
 
 @pytest.fixture
-def server(transactional_db: None) -> Iterator[str]:  # noqa: ARG001 - the server's thread sees only what is committed
+def server(transactional_db: None) -> Iterator[str]:
     middleware = [f"{__name__}.StrictPolicy", *settings.MIDDLEWARE]
     with override_settings(MIDDLEWARE=middleware):
         live = LiveServer("localhost")

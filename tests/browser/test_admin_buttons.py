@@ -16,7 +16,7 @@ BOTH_WAYS = pytest.mark.parametrize("visit", [{}, {"java_script_enabled": False}
 
 
 @pytest.fixture
-def job(server: str) -> Job:  # noqa: ARG001 - its rows are cleared when the test ends
+def job(server: str) -> Job:
     start_instance()
     return Job.objects.create(name="Digest", task=TASK, schedule=Every(hours=1))
 

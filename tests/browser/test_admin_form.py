@@ -24,7 +24,7 @@ KINDS = {
 
 
 @pytest.fixture
-def job(server: str) -> Job:  # noqa: ARG001 - its rows are cleared when the test ends
+def job(server: str) -> Job:
     return Job.objects.create(name="Digest", task=TASK, schedule=Every(hours=1))
 
 

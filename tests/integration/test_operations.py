@@ -426,7 +426,7 @@ def test_every_action_has_an_asynchronous_twin():
     async def act() -> tuple[Run, datetime, list[datetime]]:
         run = await job.arun_now(by="anna")
         await job.apause("why", until=None, by="anna")
-        await job.aresume(by="anna")
+        await job.aresume()
         skipped = await job.askip_next()
         return run, skipped, await job.anext_runs(n=1)
 

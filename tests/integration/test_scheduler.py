@@ -37,7 +37,7 @@ def count_jobs() -> int:
 
 
 async def count_jobs_later() -> int:
-    return await Job.objects.anumber() + await sync_to_async(count_jobs)()
+    return await Job.objects.acount() + await sync_to_async(count_jobs)()
 
 
 def test_runs_jobs_on_schedule_for_as_long_as_the_block_lasts():

@@ -34,7 +34,7 @@ class Meaning:
 
     times: set[tuple[int, int, int]] = field(default_factory=set)
     months: set[int] = field(default_factory=lambda: set(range(1, 13)))
-    picks: Picks = lambda day, length, first: True  # noqa: ARG005
+    picks: Picks = lambda day, length, first: True
 
     def days(self, length: int, first: int) -> list[int]:
         return [day for day in range(1, length + 1) if self.picks(day, length, first)]
