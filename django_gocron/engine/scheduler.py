@@ -15,8 +15,8 @@ not started twice. Every thread ends at the stop; only user code in a thread can
 
 from __future__ import annotations
 
-import threading
 from datetime import timedelta
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Self
 
 from django.dispatch import Signal
@@ -46,6 +46,28 @@ ONE_PRESS = 0.5
 
 scheduler_starting = Signal()
 """Sent with ``using`` when a scheduler is about to start, before it has a lease."""
+
+
+class StopRequest:
+    """An event that a signal handler may set, even one that interrupts the waiting for it: ``threading.Event`` takes a
+    lock for both."""
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[None] = SimpleQueue()
+
+    def set(self) -> None:
+        self._queue.put(None)
+
+    def is_set(self) -> bool:
+        return not self._queue.empty()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        try:
+            self._queue.get(timeout=seconds)
+        except Empty:
+            return False
+        self._queue.put(None)
+        return True
 
 
 class Scheduler:
@@ -86,7 +108,7 @@ class Scheduler:
         self._listener = Listener(self.options.using, self.parts.wakeup.wake)
         self._state = "new"
         self._stop = Stop(self.parts, self._threads, self._listener)
-        self._stop_requested = threading.Event()
+        self._stop_requested = StopRequest()
         self._stop_asked_at = 0.0
 
     def __enter__(self) -> Self:

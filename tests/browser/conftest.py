@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from django_gocron import registry
@@ -24,7 +24,7 @@ POLICY = (
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
-PATIENCE = 10_000  # milliseconds
+PATIENCE = 30_000  # milliseconds
 
 
 class StrictPolicy:
@@ -61,6 +61,7 @@ def browser() -> Iterator[Browser]:
     """Playwright runs an event loop in this thread, in which Django would refuse to touch the database."""
     before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=find_service("chromium").location, args=["--no-sandbox"]

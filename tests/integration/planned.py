@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
-from django.db import connection
+from asgiref.sync import sync_to_async
+from django.db import connection, connections
 
 from django_gocron.engine.claims import new_run
 from django_gocron.engine.sweeping import Sweep
@@ -31,11 +34,14 @@ __all__ = [
     "now",
     "plan_at",
     "record",
+    "run_coroutine",
     "runs_of",
     "state_of",
     "statuses",
     "sweep",
 ]
+
+T = TypeVar("T")
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
@@ -83,3 +89,15 @@ def execute_sql(statement: str, *parameters: Any) -> None:
 def sweep() -> None:
     """What a scheduler does on each pass to find edits that went past Django's models."""
     Sweep("default", FakeClock()).step()
+
+
+def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run it to its end, and close the connections of the thread in which its database calls were made."""
+
+    async def run() -> T:
+        try:
+            return await coroutine
+        finally:
+            await sync_to_async(connections.close_all)()
+
+    return asyncio.run(run())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +30,7 @@ from tests.integration.planned import (
     next_tick,
     now,
     record,
+    run_coroutine,
     runs_of,
     state_of,
     sweep,
@@ -78,7 +78,7 @@ def update_or_create(job: Job) -> None:
 
 
 def create_asynchronously(job: Job) -> None:
-    asyncio.run(Job.objects.acreate(name=job.name, task=job.task, schedule=job.schedule))
+    run_coroutine(Job.objects.acreate(name=job.name, task=job.task, schedule=job.schedule))
 
 
 @pytest.mark.parametrize(
@@ -234,17 +234,17 @@ def test_an_edited_job_is_planned_anew(way: Callable[[Job], None]):
 
 
 def edit_by_aupdate(job: Job) -> None:
-    asyncio.run(Job.objects.filter(pk=job.pk).aupdate(schedule=DAILY))
+    run_coroutine(Job.objects.filter(pk=job.pk).aupdate(schedule=DAILY))
 
 
 def edit_by_asave(job: Job) -> None:
     job.schedule = DAILY
-    asyncio.run(job.asave())
+    run_coroutine(job.asave())
 
 
 def edit_by_abulk_update(job: Job) -> None:
     job.schedule = DAILY
-    asyncio.run(Job.objects.abulk_update([job], ["schedule"]))
+    run_coroutine(Job.objects.abulk_update([job], ["schedule"]))
 
 
 @pytest.mark.django_db(transaction=True)

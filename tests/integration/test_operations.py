@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -27,6 +26,7 @@ from tests.integration.planned import (
     make_job,
     next_tick,
     now,
+    run_coroutine,
     runs_of,
     state_of,
     statuses,
@@ -430,7 +430,7 @@ def test_every_action_has_an_asynchronous_twin():
         skipped = await job.askip_next()
         return run, skipped, await job.anext_runs(n=1)
 
-    run, skipped, upcoming = asyncio.run(act())
+    run, skipped, upcoming = run_coroutine(act())
     assert (run.requested_by, skipped, upcoming) == ("anna", NOON, [NOON + DAY])
     assert statuses(job) == ["queued(manual)", "skipped(by_user)"]
 

@@ -109,6 +109,8 @@ class Lives:
         self.engine.expire()
         reaper = HandDriven(workers=2 * self.number).go_to(self.engine.now)
         self.measure("reap", reaper.recovery.reap)
+        self.engine = reaper
+        self.plan()
         reaper.claim()
         reaper.start()
         self.measure("stop", lambda: [stop_instance(DATABASE, reaper.lease.instance_id, reaper.now)])

@@ -13,7 +13,7 @@ from django.db import connection
 
 from django_gocron import Every, OneTime, events
 from django_gocron.engine.database import database_now
-from django_gocron.engine.scheduler import Scheduler
+from django_gocron.engine.scheduler import Scheduler, StopRequest
 from django_gocron.engine.sweeping import Sweep
 from django_gocron.exceptions import NotReadyError, OperationError
 from django_gocron.models import Instance, Job, Run
@@ -327,3 +327,12 @@ def test_receivers_of_events_that_fail_disturb_no_run(caplog):
         events.unsubscribe(note)
     assert {events.RunStarted, events.RunSucceeded} <= {type(event) for event in seen}
     assert "A receiver of events failed on RunSucceeded" in caplog.text
+
+
+def test_a_stop_can_be_asked_for_by_whoever_interrupts_the_waiting_for_it():
+    """As a signal handler does: in the waiting thread itself."""
+    asked = StopRequest()
+    asked.set()
+    assert asked.wait(0)
+    assert asked.wait(0)
+    assert asked.is_set()

@@ -156,7 +156,7 @@ def test_reports_all_faults_at_once():
 FIELDS = [field.name for field in Job._meta.concrete_fields if field.editable and not field.primary_key]
 
 
-@pytest.mark.parametrize("value", ["nonsense", None, "\x00", "-1"], ids=repr)
+@pytest.mark.parametrize("value", ["nonsense", None, "-1"], ids=repr)
 @pytest.mark.parametrize("field", FIELDS)
 def test_nonsense_is_a_fault_and_never_a_traceback(field: str, value: Any):
     found = faults(**{"schedule": Every(60), field: value})
