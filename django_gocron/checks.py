@@ -60,7 +60,7 @@ def _check_database(current: conf.Settings) -> Iterator[CheckMessage]:
 
 
 def check_commands(**kwargs: Any) -> list[CheckMessage]:
-    """E002: names in ``GOCRON["COMMANDS"]`` that are no management commands."""
+    """W002: names in ``GOCRON["COMMANDS"]`` that are no management commands."""
     from django.core.management import get_commands
 
     try:
@@ -68,17 +68,17 @@ def check_commands(**kwargs: Any) -> list[CheckMessage]:
     except ConfigurationError:
         return []  # E001 says so
     return [
-        checks.Error(
+        checks.Warning(
             f"GOCRON['COMMANDS'] has {name!r}, which is no management command.{suggest(name, get_commands())}",
             hint="Is its app in INSTALLED_APPS? The other commands of the list work.",
-            id="gocron.E002",
+            id="gocron.W002",
         )
         for name in unknown
     ]
 
 
 def check_declarations(**kwargs: Any) -> list[CheckMessage]:
-    """E003: declared jobs that could not be saved. E004: two that have one key or one name."""
+    """W003: declared jobs that could not be saved. W004: two that have one key or one name."""
     declared = registry.declarations()
     try:
         return [*_check_each(declared), *_check_clashes(declared)]
@@ -91,18 +91,18 @@ def _check_each(declared: tuple[registry.Declaration, ...]) -> Iterator[CheckMes
         try:
             declarations.build(declaration)
         except DeclarationError as error:
-            yield checks.Error(error.message, obj=declaration.task.name, id="gocron.E003")
+            yield checks.Warning(error.message, obj=declaration.task.name, id="gocron.W003")
 
 
 def _check_clashes(declared: tuple[registry.Declaration, ...]) -> Iterator[CheckMessage]:
     for message in declarations.find_clashes(declared).values():
-        yield checks.Error(message, id="gocron.E004")
+        yield checks.Warning(message, id="gocron.W004")
     first: dict[str, registry.Declaration] = {}
     for declaration in declared:
         other = first.setdefault(declaration.name, declaration)
         if other is not declaration and other.key != declaration.key:
-            yield checks.Error(
+            yield checks.Warning(
                 f"{declaration.where} and {other.where}: two jobs are named {declaration.name!r}.",
                 hint="Give one of them another name: @job(..., name='...').",
-                id="gocron.E004",
+                id="gocron.W004",
             )

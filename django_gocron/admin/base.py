@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin
 from django.contrib.admin.templatetags.admin_urls import add_preserved_filters
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
@@ -18,8 +18,11 @@ from django_gocron.conf import Settings, get_settings
 from django_gocron.exceptions import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django.db.models import Model
     from django.http import HttpRequest, HttpResponse
+    from django.urls import URLPattern
     from django.utils.functional import _StrOrPromise
 
     from django_gocron.admin.situation import Situation
@@ -108,6 +111,11 @@ class GocronAdmin(_Base):
     def forbid(self, request: HttpRequest, text: str, permission: str) -> HttpResponse:
         advice = _("Ask an administrator for the permission “%(permission)s”.") % {"permission": permission}
         return self.refuse(request, 403, _("Not allowed"), f"{text} {advice}", reverse("admin:index"))
+
+    def path(self, route: str, name: str, view: Callable[..., HttpResponse]) -> URLPattern:
+        """An address of ours beside the stock ones of this model."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}_{name}"
+        return path(route, self.admin_site.admin_view(view), name=name)
 
     def url(self, page: str, *args: Any) -> str:
         """The address of a page of this model: "changelist", "change" and so on."""

@@ -1,105 +1,21 @@
-"""Form fields for what people write: durations, wall times, lists of days and times, JSON."""
+"""Form fields for what people write in schedules: wall times, instants, lists of days and times; and time zones."""
 
 from __future__ import annotations
 
-import json
 import re
-from datetime import datetime, time, timedelta
+from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.dateparse import parse_duration
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_gocron.models.fields import Unreadable
 from django_gocron.schedules.timesofday import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-UNITS = {
-    "ms": timedelta(milliseconds=1),
-    "s": timedelta(seconds=1),
-    "min": timedelta(minutes=1),
-    "h": timedelta(hours=1),
-    "d": timedelta(days=1),
-    "w": timedelta(weeks=1),
-}
-SPELLINGS = {
-    **dict.fromkeys(("ms", "millisecond", "milliseconds"), "ms"),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
-    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "min"),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), "h"),
-    **dict.fromkeys(("d", "day", "days"), "d"),
-    **dict.fromkeys(("w", "week", "weeks"), "w"),
-}
-_PARTS = re.compile(r"([0-9]+(?:[.,][0-9]+)?)\s*([a-z]*)", re.I)
-
-
-def read_duration(text: str) -> timedelta | None:
-    """ "90", "90 s", "5 min", "1 h 30 min", "1:30:00", "2 days"; None for anything else."""
-    text = text.strip()
-    numbers = _PARTS.findall(text)
-    if numbers and not _PARTS.sub("", text).strip(" ,"):
-        return _add_parts(numbers)
-    try:
-        return parse_duration(text) if ":" in text or text.startswith("P") else None
-    except OverflowError:
-        return None
-
-
-def _add_parts(parts: list[tuple[str, str]]) -> timedelta | None:
-    if len(parts) > 1 and any(not unit for _number, unit in parts):
-        return None
-    total = timedelta(0)
-    for number, unit in parts:
-        spelling = SPELLINGS.get(unit.lower() or "s")
-        if spelling is None:
-            return None
-        try:
-            total += float(number.replace(",", ".")) * UNITS[spelling]
-        except OverflowError:
-            return None
-    return total
-
-
-def write_duration(duration: timedelta) -> str:
-    """What ``read_duration`` reads: "1 h 30 min"."""
-    if duration < timedelta(0):
-        return str(duration)
-    parts, left = [], duration
-    for unit in ("d", "h", "min"):
-        number, left = divmod(left, UNITS[unit])
-        if number:
-            parts.append(f"{number} {unit}")
-    if left or not parts:
-        parts.append(f"{left.total_seconds():g} s" if left.microseconds else f"{left.seconds} s")
-    return " ".join(parts)
-
-
-class DurationField(forms.DurationField):
-    """A length of time as people write it; a number alone is in seconds."""
-
-    widget = forms.TextInput
-    default_error_messages = {
-        "invalid": gettext_lazy("Enter a duration such as 90 s, 5 min, 1 h 30 min or 1:30:00.")
-    }
-
-    def prepare_value(self, value: Any) -> Any:
-        return write_duration(value) if isinstance(value, timedelta) else value
-
-    def to_python(self, value: Any) -> timedelta | None:
-        if isinstance(value, timedelta):
-            return value
-        if value in self.empty_values:
-            return None
-        duration = read_duration(str(value))
-        if duration is None:
-            raise ValidationError(self.error_messages["invalid"], code="invalid")
-        return duration
 
 
 class WallTimeField(forms.Field):
@@ -126,8 +42,10 @@ class WallTimeField(forms.Field):
         try:
             moment = datetime.fromisoformat(text.strip())
         except ValueError:
-            raise ValidationError(self.error_messages["invalid"], code="invalid") from None
-        return moment.replace(tzinfo=None)
+            moment = None
+        if moment is None or moment.tzinfo is not None:
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        return moment
 
 
 class InstantsField(forms.CharField):
@@ -207,55 +125,6 @@ class WeekdaysField(forms.MultipleChoiceField):
 
     def prepare_value(self, value: Any) -> Any:
         return list(value) if isinstance(value, tuple) else value
-
-
-class JSONBox(forms.JSONField):
-    """JSON, laid out to be read. A stored text that is no JSON is shown as it is, and stays if it is not touched."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.stored: Unreadable | None = None
-
-    def prepare_value(self, value: Any) -> Any:
-        if isinstance(value, Unreadable):
-            return value.text
-        if isinstance(value, str) or value is None:
-            return super().prepare_value(value)
-        return json.dumps(
-            value, indent=2 if _is_nested(value) else None, ensure_ascii=False, cls=self.encoder
-        )
-
-    def bound_data(self, data: Any, initial: Any) -> Any:
-        return self.stored if self._is_stored(data) else super().bound_data(data, initial)
-
-    def to_python(self, value: Any) -> Any:
-        if self._is_stored(value):
-            return self.stored
-        if value in self.empty_values:
-            return None
-        try:
-            return json.loads(value) if isinstance(value, str) else value
-        except (ValueError, RecursionError) as error:
-            raise ValidationError(_describe(error), code="invalid") from None
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        return not self._is_stored(data) and super().has_changed(initial, data)
-
-    def _is_stored(self, text: Any) -> bool:
-        """Whether the text is still the unreadable one; browsers change the ends of lines."""
-        return self.stored is not None and str(text).split() == self.stored.text.split()
-
-
-def _is_nested(value: Any) -> bool:
-    """Whether one line would be hard to read."""
-    return (isinstance(value, dict) and len(value) > 1) or len(json.dumps(value, default=str)) > 60
-
-
-def _describe(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        place = {"line": error.lineno, "column": error.colno, "error": error.msg}
-        return _("Not valid JSON (line %(line)d, column %(column)d: %(error)s).") % place
-    return _("Not valid JSON.")
 
 
 class Suggestions(forms.TextInput):

@@ -1,6 +1,6 @@
-"""The buttons of one job: Run now, Pause, Resume, Skip next run, Reset to code; and the preview of a schedule.
+"""The buttons of one job: Run now, Pause, Resume, Skip next run, Reset to code.
 
-All but the preview only answer POST. Who lacks the permission is told so in plain words.
+Their addresses only answer POST. Who lacks the permission is told so in plain words.
 """
 
 from __future__ import annotations
@@ -10,19 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import path
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from django_gocron.admin import acts
-from django_gocron.admin.job_list import state_of
 from django_gocron.admin.moments import zone_of
 from django_gocron.admin.pause_form import PauseForm
-from django_gocron.admin.preview import Preview, preview
 from django_gocron.admin.situation import situation_of
 from django_gocron.conf import get_settings
 from django_gocron.exceptions import GocronError
@@ -46,16 +41,6 @@ PERMISSIONS = {
     "change": (gettext_lazy("You may not change jobs."), gettext_lazy("Can change job")),
 }
 
-SCHEDULE_FIELDS = (
-    "timezone",
-    "starts_at",
-    "ends_at",
-    "max_runs",
-    "interval_from_completion",
-    "jitter",
-)
-"""Fields besides those of the kind whose faults keep a preview from being shown."""
-
 
 class JobButtons(_Base):
     """Views for a ``ModelAdmin``."""
@@ -75,14 +60,10 @@ class JobButtons(_Base):
             "reset": ("change", self.press_reset),
         }
         urls = [
-            self._path(f"<path:object_id>/{name}/", name, self._button(permission, press))
+            self.path(f"<path:object_id>/{name}/", name, self._button(permission, press))
             for name, (permission, press) in buttons.items()
         ]
-        return [*urls, self._path("preview/", "preview", self.preview_view), *super().get_urls()]
-
-    def _path(self, route: str, name: str, view: Callable[..., HttpResponse]) -> URLPattern:
-        name = f"{self.opts.app_label}_{self.opts.model_name}_{name}"
-        return path(route, self.admin_site.admin_view(view), name=name)
+        return [*urls, *super().get_urls()]
 
     def _button(self, permission: str, press: Callable[[HttpRequest, Job], HttpResponse]) -> Any:
         """The view of a button: it has to be pressed, by somebody who may."""
@@ -182,31 +163,6 @@ class JobButtons(_Base):
             self.log_change(request, job, sentence)
             self.message_user(request, sentence, messages.SUCCESS)
         return self._go_back(request, job)
-
-    def preview_view(self, request: HttpRequest) -> HttpResponse:
-        """The next runs of a schedule as it stands in the form. By GET a fragment, for the script, with the fields of
-        the schedule alone; by POST a page, for the button that stands in for the script."""
-        data = request.POST if request.method == "POST" else request.GET
-        job = self.get_object(request, data["job"]) if data.get("job") else None
-        allowed = self.has_change_permission(request, job) if job else self.has_add_permission(request)
-        if not allowed:
-            raise PermissionDenied
-        shown = self._read_preview(request, data, job)
-        if request.method == "POST":
-            return self.own_page(request, "job/preview_page.html", title=_("Next runs"), preview=shown)
-        return TemplateResponse(request, "admin/gocron/parts/preview.html", {"preview": shown})
-
-    def _read_preview(self, request: HttpRequest, data: Any, job: Job | None) -> Preview:
-        form = self.get_form(request, job, change=job is not None)(data, instance=job or Job())
-        names = {"kind", *SCHEDULE_FIELDS}
-        faults = [
-            f"{form.fields[name].label}: {' '.join(map(str, errors))}"
-            for name, errors in form.errors.items()
-            if name in names or name.startswith(f"{data.get('kind', '')}_")
-        ]
-        if faults:
-            return Preview(problems=faults)
-        return preview(form.instance, state_of(job) if job else None, situation_of(request).now)
 
 
 def who(request: HttpRequest) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy
 
-from django_gocron.admin.schedule_editor import KINDS
+from django_gocron.admin.schedule_kinds import KINDS
 
 Fieldset = tuple[Any, dict[str, Any]]
 

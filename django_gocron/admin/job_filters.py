@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin
 from django.utils.translation import gettext_lazy
 
-from django_gocron.admin.schedule_editor import JSON, KINDS, MANUAL
+from django_gocron.admin.schedule_kinds import JSON, KINDS, MANUAL
 from django_gocron.admin.situation import situation_of
 from django_gocron.admin.standing import Standing
 from django_gocron.schedules.codec import kinds

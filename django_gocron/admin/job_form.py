@@ -16,10 +16,14 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_gocron.admin.form_fields import DurationField, JSONBox, WallTimeField, zone_box
+from django_gocron.admin.duration_field import DurationField
+from django_gocron.admin.form_fields import WallTimeField, zone_box
+from django_gocron.admin.json_box import JSONBox
 from django_gocron.admin.moments import project_zone, zone_of
 from django_gocron.admin.overrides import overrides
-from django_gocron.admin.schedule_editor import JSON, KINDS, ScheduleFields, build, from_wall, read
+from django_gocron.admin.schedule_editor import build, from_wall, read
+from django_gocron.admin.schedule_fields import ScheduleFields
+from django_gocron.admin.schedule_kinds import JSON, KINDS
 from django_gocron.admin.tasks import TaskSelect, signature_text, task_choices
 from django_gocron.exceptions import ScheduleError
 from django_gocron.models import Job

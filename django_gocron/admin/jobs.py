@@ -19,6 +19,7 @@ from django_gocron.admin.job_filters import KindFilter, NextRunFilter, SourceFil
 from django_gocron.admin.job_form import JobForm
 from django_gocron.admin.job_list import JobChangeList, JobColumns, state_of
 from django_gocron.admin.job_panel import make_panel
+from django_gocron.admin.job_preview import JobPreview
 from django_gocron.admin.overrides import why_it_stays
 from django_gocron.admin.preview import preview
 from django_gocron.admin.situation import situation_of
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from django_gocron.models import Job
 
 
-class JobAdmin(JobColumns, JobFacts, JobActions, JobButtons, GocronAdmin):
+class JobAdmin(JobColumns, JobFacts, JobActions, JobButtons, JobPreview, GocronAdmin):
     """The list, the form, and the buttons of both."""
 
     form = JobForm

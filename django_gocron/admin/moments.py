@@ -109,7 +109,7 @@ def short(duration: timedelta) -> str:
     seconds = duration.total_seconds()
     if abs(seconds) < 1:
         return _("%(n)d ms") % {"n": round(seconds * 1000)}
-    if abs(seconds) < 60:
+    if abs(seconds) < 10:
         return _("%(n)s s") % {"n": formats.number_format(round(seconds, 1))}
     sign, left = ("-" if seconds < 0 else ""), round(abs(seconds))
     parts = []

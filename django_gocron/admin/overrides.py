@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from django_gocron import registry
-from django_gocron.admin.form_fields import write_duration
+from django_gocron.admin.duration_field import write_duration
 from django_gocron.admin.moments import in_zone, zone_of
 from django_gocron.declarations import overridden_fields
 from django_gocron.merging import declared_value

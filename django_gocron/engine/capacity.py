@@ -45,6 +45,12 @@ class Capacity:
         return self._slots - self._memory.count(*IN_A_SLOT, State.HELD)
 
     @property
+    def queue_slots(self) -> int:
+        """Queued runs that may be claimed now: one on every pass even where ticks wait for all the slots, and it goes
+        before those that are due later."""
+        return max(1, self.free_slots) if self._memory.count(State.HELD) < self._slots + DEEPEST else 0
+
+    @property
     def room(self) -> int:
         """Runs that may be claimed ahead now."""
         buffer = min(DEEPEST, int(self._slots * self._ahead / self._average))

@@ -66,12 +66,12 @@ class Loop:
     def claim(self, now: datetime) -> int:
         """Claim what is due soon after ``now`` and what is queued; answer how many runs that were."""
         entries: list[Entry] = []
+        if self._claims.is_anything_queued(now):
+            entries += self._claims.claim_queued(now, slots=self._capacity.queue_slots)
         self._next_due_at = self._claims.next_due_at()
         if self._next_due_at is not None and self._next_due_at <= now + self._ahead:
-            entries += self._claims.claim(now, room=self._capacity.room)
+            entries += self._claims.claim(now, room=self._capacity.room - len(entries))
             self._next_due_at = self._claims.next_due_at()
-        if self._claims.is_anything_queued(now):
-            entries += self._claims.claim_queued(now, slots=self._capacity.free_slots - len(entries))
         if entries:
             self._memory.add(entries)
         return len(entries)

@@ -53,6 +53,7 @@ class Starts:
         self._lease = lease
         self._memory = memory
         self._refusals = Refusals(using, clock, memory)
+        self._locked: set[int] = set()  # runs that somebody else had locked, when last looked at
 
     def start(self, entries: Sequence[Entry], execute: Callable[[Entry], None]) -> list[Entry]:
         """Start what may start now, and hand it to ``execute`` in state ``hold``. Answers the entries whose lock is
@@ -86,8 +87,10 @@ class Starts:
         """Steps 1 to 4; answers the lock keys that were found held."""
         busy = held_keys(self._using, candidates)
         free = _one_per_key(entry for entry in candidates if entry.lock_key not in busy)
-        moved = self._move([entry for entry in free if not entry.is_counted])
-        moved |= self._move_counted([entry for entry in free if entry.is_counted])
+        counted = [entry for entry in free if entry.is_counted]
+        locked = [entry for entry in free if entry.run_id in self._locked]
+        moved = self._move([entry for entry in free if entry not in counted and entry not in locked])
+        moved |= self._move_guarded(locked) | self._move_counted(counted)
         for entry in free:
             if entry.run_id in moved and self._memory.move(entry, State.STARTING, State.HOLD):
                 execute(entry)
@@ -111,7 +114,7 @@ class Starts:
                 return (
                     {entry.run_id for entry in entries} if count == len(entries) else self._read_back(entries)
                 )
-        return unit(self._using, lambda: self._move_guarded(entries))
+        return self._move_guarded(entries)
 
     def _update(self, entries: Sequence[Entry]) -> int:
         claimed = claims_of(self._using, entries).filter(status=Status.CLAIMED)
@@ -131,16 +134,25 @@ class Starts:
         return {pk for pk, status in found.items() if status == Status.RUNNING}
 
     def _move_guarded(self, entries: Sequence[Entry]) -> set[int]:
-        """Under the state rows that nobody else has locked; the other runs are looked at again, and so are all when
-        somebody takes a lock even now."""
-        locked = lock_free_states(self._using, {entry.job_id for entry in entries})
+        """Under the state rows that nobody else has locked. The other runs are looked at again, in this way at once: an
+        edit may stay open for long, and each wait for it would make other starts late."""
+        if not entries:
+            return set()
+        moved = unit(self._using, lambda: self._move_free(entries))
+        self._locked.update(entry.run_id for entry in entries)
+        self._locked -= moved
+        return moved
+
+    def _move_free(self, entries: Sequence[Entry]) -> set[int]:
+        """Answers nothing moved when somebody takes a lock even now."""
+        states = lock_free_states(self._using, {entry.job_id for entry in entries})
         busy = held_keys(self._using, entries)
-        ours = [entry for entry in entries if entry.job_id in locked and entry.lock_key not in busy]
+        free = [entry for entry in entries if entry.job_id in states and entry.lock_key not in busy]
         try:
-            self._update(ours)
+            self._update(free)
         except IntegrityError:
             return set()
-        return self._read_back(ours)
+        return self._read_back(entries)
 
     def _move_counted(self, entries: list[Entry]) -> set[int]:
         """Runs that count against a limit: the start and the count are one transaction."""

@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from django_gocron.executors.base import BEGIN_AGAIN
-from django_gocron.executors.running import call_async
+from django_gocron.executors.running import SHUTDOWN, call_async
 
 if TYPE_CHECKING:
     from django_gocron.executors.base import Clock, Work
@@ -86,7 +86,7 @@ class EventLoop:
 
     def _cancel_all(self) -> None:
         for task in self._tasks:
-            task.cancel()
+            task.cancel(SHUTDOWN)
 
     async def _execute(self, work: Work) -> None:
         if await self._hold(work):

@@ -54,7 +54,7 @@ class Output:
 def _format(record: logging.LogRecord) -> str:
     try:
         text = _formatter.format(record)
-    except Exception as error:  # noqa: BLE001 - arguments that do not fit, or that raise when they are shown
+    except BaseException as error:  # noqa: BLE001 - arguments that do not fit, or that raise when they are shown
         what = f"could not be formatted: {type(error).__name__}"
         text = f"{record.levelname} {record.name} {describe(record.msg)} ({what})"
     return text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "..."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import close_old_connections, connections
+from django.db.transaction import TransactionManagementError
 
 from django_gocron.context import running
 from django_gocron.exceptions import ArgumentsError
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("django_gocron")
 
+SHUTDOWN = "the scheduler stops"
+"""What a stop gives as its reason when it cancels a coroutine."""
+
 LONGEST_MESSAGE = 2_000
 LONGEST_TRACEBACK = 100_000
 
@@ -36,15 +40,36 @@ def call(work: Work, clock: Clock) -> Outcome:
     """Run a function, between two looks at the thread's database connections. Raises nothing."""
     started_at = clock.now()
     with _run(work) as output:
+        outer = _open_transactions()
         try:
             close_old_connections()
             work.task.check_arguments(work.args, work.kwargs)
             result = work.task.function(*work.args, **work.kwargs)
+            _refuse_open_transactions(outer)
             return _succeeded(work, result, started_at, clock.now(), output)
         except BaseException as error:  # noqa: BLE001
             return _failed(work, error, started_at, clock.now(), output)
         finally:
+            _discard(_open_transactions() - outer)
             close_old_connections()
+
+
+def _open_transactions() -> set[str]:
+    """The aliases on which this thread is inside a transaction."""
+    return {one.alias for one in connections.all(initialized_only=True) if one.in_atomic_block}
+
+
+def _refuse_open_transactions(outer: set[str]) -> None:
+    """What a task has written in a transaction that it never ended is about to be lost: that is no success."""
+    for alias in sorted(_open_transactions() - outer):
+        raise TransactionManagementError(f"The task left a transaction open on {alias!r}. It is rolled back.")
+
+
+def _discard(aliases: set[str]) -> None:
+    """Connections that are still inside a transaction are of no use to the next run: Django makes others."""
+    for alias in aliases:
+        connections[alias].close()
+        del connections[alias]
 
 
 async def call_async(work: Work, clock: Clock) -> Outcome:
@@ -100,9 +125,8 @@ def _failed(
 def _cancelled(
     work: Work, error: BaseException, started_at: datetime, finished_at: datetime, output: Output
 ) -> Outcome:
-    """Cancelled from outside, by a stop; a task that raises ``CancelledError`` by itself has failed."""
-    task = asyncio.current_task()
-    if task is None or not task.cancelling():
+    """Cancelled by a stop, which says so; a task that cancels itself, or raises ``CancelledError``, has failed."""
+    if error.args != (SHUTDOWN,):
         return _failed(work, error, started_at, finished_at, output)
     return _ended(work, error, started_at, finished_at, output, status="cancelled", reason="shutdown")
 
@@ -143,7 +167,7 @@ def _qualified_name(kind: type[BaseException]) -> str:
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # noqa: BLE001 - an exception's own __str__ may raise
+    except BaseException:  # noqa: BLE001 - an exception's own __str__ may raise
         return ""
 
 

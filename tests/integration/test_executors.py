@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import transaction
 
 from django_gocron import registry
 from django_gocron.context import RunContext, current_run
@@ -19,6 +20,7 @@ from django_gocron.engine.clock import SystemClock
 from django_gocron.executors.base import Work
 from django_gocron.executors.outcome import Outcome
 from django_gocron.executors.threads import ThreadExecutor
+from django_gocron.models import Job
 from tests.heard import PATIENCE
 
 LEAD = timedelta(milliseconds=50)
@@ -44,9 +46,9 @@ class Ending:
 class Rig:
     """A started executor, and the clock it goes by."""
 
-    def __init__(self) -> None:
+    def __init__(self, workers: int = 4) -> None:
         self.clock = SystemClock()
-        self.executor = ThreadExecutor(self.clock, workers=4)
+        self.executor = ThreadExecutor(self.clock, workers=workers)
         self.executor.start()
 
     def submit(
@@ -346,3 +348,49 @@ def test_the_event_loop_ends_with_its_last_coroutine_and_complains_of_none(caplo
     loop.join(PATIENCE)
     assert not loop.is_alive()
     assert caplog.records == []
+
+
+def leave_a_transaction_open() -> None:
+    transaction.atomic().__enter__()
+    Job.objects.count()
+
+
+def count_jobs() -> int:
+    return Job.objects.count()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_task_that_leaves_a_transaction_open_has_failed_and_the_next_can_use_the_database():
+    rig = Rig(workers=1)
+    try:
+        left, used = rig.run(leave_a_transaction_open), rig.run(count_jobs)
+    finally:
+        rig.executor.stop(PATIENCE)
+    assert (left.status, left.error_type) == ("failed", "django.db.transaction.TransactionManagementError")
+    assert (used.status, used.error_message, used.result) == ("succeeded", "", 0)
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+def fail_unspeakably() -> None:
+    raise Unspeakable
+
+
+def test_an_error_whose_wording_asks_to_exit_is_an_outcome_too(rig):
+    assert rig.run(fail_unspeakably).error_type.endswith("Unspeakable")
+    assert rig.run(add, 1, 2).result == 3
+
+
+async def cancel_itself() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(0)
+
+
+def test_a_coroutine_that_cancels_itself_has_failed(rig):
+    outcome = rig.run(cancel_itself)
+    assert (outcome.status, outcome.error_type) == ("failed", "asyncio.exceptions.CancelledError")

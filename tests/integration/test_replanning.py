@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -276,13 +277,12 @@ def test_what_waits_ends_when_a_job_stops_and_what_was_started_by_hand_stays(sto
     record(job, now() - 4 * MINUTE, status=Status.CLAIMED)
     record(job, now() - 3 * MINUTE, status=Status.RUNNING)
     record(job, now() - 2 * MINUTE, status=Status.QUEUED, reason="manual", origin="manual", scope="m:1")
-    match stop:
-        case "pause":
-            paused(job)
-        case "disable":
-            edit(job, enabled=False)
-        case "update":
-            Job.objects.update(enabled=False)
+    stops: dict[str, Callable[[], object]] = {
+        "pause": lambda: paused(job),
+        "disable": lambda: edit(job, enabled=False),
+        "update": lambda: Job.objects.update(enabled=False),
+    }
+    stops[stop]()
     assert statuses(job) == ["skipped(paused)", "skipped(paused)", "running", "queued(manual)"]
 
 
@@ -438,17 +438,16 @@ def test_b23_a_job_that_cannot_be_planned_says_why_and_stops_no_other(
 ):
     """B23 and B24"""
     broken = Job(**{"name": "broken", "task": registry.register(_task).name, "schedule": DAILY, **values})
-    match way:
-        case "create":
-            broken.save()
-            make_job("good", schedule=DAILY)
-        case "update":
-            Job(name="broken", task=broken.task, schedule=DAILY).save()
-            Job.objects.update(**values)
-            make_job("good", schedule=DAILY)
-        case "bulk_create":
-            good = Job(name="good", task=broken.task, schedule=DAILY)
-            Job.objects.bulk_create([broken, good])
+    good = Job(name="good", task=broken.task, schedule=DAILY)
+    if way == "bulk_create":
+        Job.objects.bulk_create([broken, good])
+    elif way == "update":
+        Job(name="broken", task=broken.task, schedule=DAILY).save()
+        Job.objects.update(**values)
+        good.save()
+    else:
+        broken.save()
+        good.save()
     state = JobState.objects.get(job__name="broken")
     assert (state.broken_code, state.next_tick_at, state.next_run_at) == (code, None, None)
     assert state.broken_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -11,7 +12,7 @@ from django.db import OperationalError
 from django_gocron import Every, events
 from django_gocron.context import current_run
 from django_gocron.engine import starts
-from django_gocron.engine.database import database_now
+from django_gocron.engine.database import database_now, engine_thread
 from django_gocron.engine.refusals import Refusals, held_keys
 from django_gocron.engine.starts import Starts
 from django_gocron.models import Job, JobState, Run
@@ -267,34 +268,55 @@ def test_the_guarded_way_passes_over_what_somebody_else_has_locked():
     assert len(engine.start()) == 2
 
 
+@WITH_ROW_LOCKS
+def test_an_edit_that_stays_open_is_waited_for_once_and_other_runs_start():
+    jobs = [make_job(f"job {number}", schedule=TEN_SECONDS) for number in range(3)]
+    edited = make_job("edited", schedule=TEN_SECONDS)
+    tick = database_now(DATABASE) + timedelta(minutes=1)
+    engine = HandDriven(workers=2).go_to(tick)
+    for number, job in enumerate((edited, *jobs)):
+        plan_at(job, tick + number * timedelta(milliseconds=1))
+    engine.claim()
+    waits = 0
+    update = Starts._update
+
+    def count_waits(self, entries):
+        nonlocal waits
+        try:
+            return update(self, entries)
+        except OperationalError:
+            waits += 1
+            raise
+
+    with engine_thread(DATABASE), open_transaction(edited.delete), patch.object(Starts, "_update", count_waits):
+        for _ in range(4):
+            engine.start()
+            engine.execute()
+            engine.finish()
+        assert [statuses(job) for job in jobs] == [["succeeded"]] * 3
+        assert 1 <= waits <= 2
+    engine.start()
+    assert engine.memory.count() == 0
+
+
 # --- answers that get lost -------------------------------------------------------------------------
 
 
-def losing_answers(method: str, times: int):
-    """The database does what ``method`` of Starts asks, ``times`` times without an answer."""
-    original, losses = getattr(Starts, method), iter(range(times))
+def losing_answer_of(write: str) -> Any:
+    """The database does what it is asked, and the connection breaks before it says so."""
+    real = getattr(starts, write)
 
-    def write(self, *args):
-        answer = original(self, *args)
-        if next(losses, None) is not None:
-            raise OperationalError("server closed the connection unexpectedly")
-        return answer
+    def lose(using, work, **options):
+        real(using, work, **options)
+        raise OperationalError("server closed the connection unexpectedly")
 
-    return patch.object(Starts, method, write)
+    return patch.object(starts, write, lose)
 
 
 def test_a_start_whose_answer_is_lost_is_found_to_have_worked():
     job = make_job(schedule=TEN_SECONDS)
     engine = claimed(job)
-    with losing_answers("_update", 1):
-        assert len(engine.start()) == 1
-    assert (engine.execute(), engine.finish(), statuses(job)) == (1, 1, ["succeeded"])
-
-
-def test_a_start_whose_answers_are_lost_until_the_database_is_given_up_is_found_to_have_worked_later():
-    job = make_job(schedule=TEN_SECONDS)
-    engine = claimed(job)
-    with losing_answers("_update", 5), pytest.raises(OperationalError):
+    with losing_answer_of("statement"), pytest.raises(OperationalError):
         engine.start()
     assert (statuses(job), len(engine.held)) == (["running"], 1)
     assert len(engine.start()) == 1
@@ -358,13 +380,7 @@ def test_two_that_start_at_once_share_what_the_limit_leaves():
 def test_a_counted_start_whose_answer_is_lost_is_counted_once():
     job = make_job(schedule=TEN_SECONDS, max_runs=1)
     engine = claimed(job)
-    real = starts.unit
-
-    def losing(using, work):
-        real(using, work)
-        raise OperationalError("server closed the connection unexpectedly")
-
-    with patch.object(starts, "unit", losing), pytest.raises(OperationalError):
+    with losing_answer_of("unit"), pytest.raises(OperationalError):
         engine.start()
     assert statuses(job) == ["running"]
     assert len(engine.start()) == 1

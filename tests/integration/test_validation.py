@@ -238,7 +238,7 @@ def test_refuses_what_is_not_available_yet_instead_of_ignoring_it(field: str):
 
 @pytest.mark.parametrize("field", sorted(AVAILABLE))
 def test_the_default_of_what_is_not_available_is_allowed(field: str):
-    assert Job._meta.get_field(field).get_default() in AVAILABLE[field]
+    assert getattr(Job(), field) in AVAILABLE[field]
 
 
 # Messages
@@ -274,7 +274,7 @@ def test_a_name_that_is_taken_is_refused_on_the_name():
 
 
 def test_a_form_is_spared_the_faults_of_fields_it_does_not_have():
-    class NameForm(forms.ModelForm):
+    class NameForm(forms.ModelForm):  # type: ignore[type-arg]
         class Meta:
             model = Job
             fields = ["name", "jitter"]

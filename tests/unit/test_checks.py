@@ -66,7 +66,7 @@ def test_an_unknown_command_is_reported_with_a_suggestion(settings: Any):
     settings.GOCRON = {"COMMANDS": ["clearsesions", "greet"]}
     assert found() == [
         (
-            "gocron.E002",
+            "gocron.W002",
             "GOCRON['COMMANDS'] has 'clearsesions', which is no management command. Did you mean 'clearsessions'?",
         )
     ]
@@ -87,7 +87,7 @@ def test_a_declaration_that_could_not_be_saved_is_reported_with_its_place(
 ):
     job(Every(minutes=5), **options)(tidy)
     ((identity, message),) = found()
-    assert identity == "gocron.E003"
+    assert identity == "gocron.W003"
     assert message.startswith("tests/unit/test_checks.py:")
     assert f": tests.tidy: {words}" in message
 
@@ -96,7 +96,7 @@ def test_two_jobs_of_one_name_are_reported():
     job(Every(minutes=5), name="Tidy up")(tidy)
     job(Every(minutes=5), name="Tidy up")(clean)
     ((identity, message),) = found()
-    assert (identity, message.endswith("two jobs are named 'Tidy up'.")) == ("gocron.E004", True)
+    assert (identity, message.endswith("two jobs are named 'Tidy up'.")) == ("gocron.W004", True)
 
 
 def test_two_functions_of_one_app_that_claim_one_key_are_reported():
@@ -104,7 +104,7 @@ def test_two_functions_of_one_app_that_claim_one_key_are_reported():
 
     job(Every(minutes=5))(tidy)
     job(Every(minutes=5))(claims_tidy.tidy)
-    assert ("gocron.E004", True) in [
+    assert ("gocron.W004", True) in [
         (identity, "two functions of one app claim the key 'tests.tidy'" in message)
         for identity, message in found()
     ]

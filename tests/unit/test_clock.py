@@ -80,7 +80,7 @@ def test_the_time_since_boot_never_steps_back():
 
 def test_a_pause_that_is_over_does_not_sleep(monkeypatch: pytest.MonkeyPatch):
     slept: list[float] = []
-    monkeypatch.setattr(clocks.time, "sleep", slept.append)
+    monkeypatch.setattr("django_gocron.engine.clock.time.sleep", slept.append)
     clocks.pause(-1)
     clocks.pause(0)
     SystemClock().sleep(0.25)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -239,15 +240,13 @@ def test_a_change_wakes_who_waits(change: str):
     one = entry()
     memory = holding(one)
     thread = wait_in_a_thread(memory, memory.generation)
-    match change:
-        case "add":
-            memory.add([entry()])
-        case "forget":
-            memory.forget([one])
-        case "done":
-            memory.move(one, State.HELD, State.DONE)
-        case "wake":
-            memory.wake()
+    changes: dict[str, Callable[[], object]] = {
+        "add": lambda: memory.add([entry()]),
+        "forget": lambda: memory.forget([one]),
+        "done": lambda: memory.move(one, State.HELD, State.DONE),
+        "wake": memory.wake,
+    }
+    changes[change]()
     thread.join(LONG / 2)
     assert not thread.is_alive()
 

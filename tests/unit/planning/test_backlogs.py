@@ -96,13 +96,16 @@ class Watched(Schedule):
         return getattr(self.inner, name)(*args, **calendar)
 
     def next_after(self, moment: datetime, **calendar: Any) -> datetime | None:
-        return self._ask("next_after", moment, **calendar)
+        tick: datetime | None = self._ask("next_after", moment, **calendar)
+        return tick
 
     def latest_before(self, moment: datetime, **calendar: Any) -> datetime | None:
-        return self._ask("latest_before", moment, **calendar)
+        tick: datetime | None = self._ask("latest_before", moment, **calendar)
+        return tick
 
     def count_between(self, after: datetime, through: datetime, **calendar: Any) -> int:
-        return self._ask("count_between", after, through, **calendar)
+        number: int = self._ask("count_between", after, through, **calendar)
+        return number
 
 
 TEN_YEARS = timedelta(days=3652)

@@ -113,7 +113,7 @@ def test_a_missed_tick_does_not_use_up_the_budget():
 # Intervals that count from completion
 
 
-AFTER_EACH = {"schedule": Every(HOUR), "interval_from_completion": True}
+AFTER_EACH: dict[str, Any] = {"schedule": Every(HOUR), "interval_from_completion": True}
 
 
 def test_the_next_tick_comes_an_interval_after_the_end_of_the_last():

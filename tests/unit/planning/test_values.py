@@ -26,7 +26,7 @@ from tests.unit.planning.situations import (
 @pytest.mark.parametrize("value", [-MICROSECOND, LONGEST + MICROSECOND, timedelta.max])
 def test_refuses_durations_that_leave_the_calendar(name: str, value: timedelta):
     with pytest.raises(ScheduleError, match=name) as caught:
-        define(**{name: value})
+        define(**{name: value})  # type: ignore[arg-type]
     assert (caught.value.code, caught.value.field) == ("duration_out_of_range", name)
 
 

@@ -1,0 +1,66 @@
+"""The next runs of a schedule as it stands in the form of a job, before it is saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import PermissionDenied
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+
+from django_gocron.admin.job_list import state_of
+from django_gocron.admin.preview import Preview, preview
+from django_gocron.admin.situation import situation_of
+from django_gocron.models import Job
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+    from django.urls import URLPattern
+
+    from django_gocron.admin.base import GocronAdmin
+
+    _Base = GocronAdmin
+else:
+    _Base = object
+
+SCHEDULE_FIELDS = (
+    "timezone",
+    "starts_at",
+    "ends_at",
+    "max_runs",
+    "interval_from_completion",
+    "jitter",
+)
+"""Fields besides those of the kind whose faults keep a preview from being shown."""
+
+
+class JobPreview(_Base):
+    """A view for a ``ModelAdmin``."""
+
+    def get_urls(self) -> list[URLPattern]:
+        return [self.path("preview/", "preview", self.preview_view), *super().get_urls()]
+
+    def preview_view(self, request: HttpRequest) -> HttpResponse:
+        """The next runs of a schedule as it stands in the form. By GET a fragment, for the script, with the fields of
+        the schedule alone; by POST a page, for the button that stands in for the script."""
+        data = request.POST if request.method == "POST" else request.GET
+        job = self.get_object(request, data["job"]) if data.get("job") else None
+        allowed = self.has_change_permission(request, job) if job else self.has_add_permission(request)
+        if not allowed:
+            raise PermissionDenied
+        shown = self._read_preview(request, data, job)
+        if request.method == "POST":
+            return self.own_page(request, "job/preview_page.html", title=_("Next runs"), preview=shown)
+        return TemplateResponse(request, "admin/gocron/parts/preview.html", {"preview": shown})
+
+    def _read_preview(self, request: HttpRequest, data: Any, job: Job | None) -> Preview:
+        form = self.get_form(request, job, change=job is not None)(data, instance=job or Job())
+        names = {"kind", *SCHEDULE_FIELDS}
+        faults = [
+            f"{form.fields[name].label}: {' '.join(map(str, errors))}"
+            for name, errors in form.errors.items()
+            if name in names or name.startswith(f"{data.get('kind', '')}_")
+        ]
+        if faults:
+            return Preview(problems=faults)
+        return preview(form.instance, state_of(job) if job else None, situation_of(request).now)
