@@ -12,25 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from django_gocron.admin.duration_field import DurationField
 from django_gocron.admin.form_fields import WallTimeField, zone_box
+from django_gocron.admin.job_form_setup import set_up
 from django_gocron.admin.json_box import JSONBox
 from django_gocron.admin.moments import project_zone, zone_of
-from django_gocron.admin.overrides import overrides
 from django_gocron.admin.schedule_editor import build, from_wall, read
 from django_gocron.admin.schedule_fields import ScheduleFields
-from django_gocron.admin.schedule_kinds import JSON, KINDS
-from django_gocron.admin.tasks import TaskSelect, signature_text, task_choices
+from django_gocron.admin.schedule_kinds import KINDS
+from django_gocron.admin.tasks import TaskSelect
 from django_gocron.exceptions import ScheduleError
 from django_gocron.models import Job
-from django_gocron.models.fields import Unreadable
 from django_gocron.models.validation import AVAILABLE
 from django_gocron.schedules import find_zone
-from django_gocron.schedules.codec import kinds
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -87,7 +84,7 @@ class JobForm(ScheduleFields, forms.ModelForm):  # type: ignore[type-arg]
         if not self._is_new:
             self._fill()
         if "name" in self.fields:
-            self._prepare()
+            set_up(self)
 
     @property
     def _is_new(self) -> bool:
@@ -101,58 +98,6 @@ class JobForm(ScheduleFields, forms.ModelForm):  # type: ignore[type-arg]
 
     def _on_the_wall(self, instant: Any) -> Any:
         return instant.astimezone(self._zone).replace(tzinfo=None) if instant else None
-
-    def _prepare(self) -> None:
-        """Choices and help that depend on the row and on what is registered."""
-        self._prepare_kinds()
-        self.fields["task"].choices = task_choices(self.instance.task)  # type: ignore[attr-defined]
-        for name in ("args", "kwargs"):
-            value = self._before[name]
-            self.fields[name].stored = value if isinstance(value, Unreadable) else None  # type: ignore[attr-defined]
-        overlap = self.fields["overlap"]
-        allowed = AVAILABLE["overlap"]
-        overlap.choices = [choice for choice in overlap.choices if choice[0] in allowed]  # type: ignore[attr-defined]
-        self._prepare_help()
-
-    def _prepare_kinds(self) -> None:
-        """Another kind is offered where one is stored, or where the project has registered some."""
-        others = kinds().keys() - KINDS.keys()
-        shown = [
-            kind for kind in KINDS.values() if kind.name != JSON or others or self.initial.get("kind") == JSON
-        ]
-        self.fields["kind"].choices = [(kind.name, kind.label) for kind in shown]  # type: ignore[attr-defined]
-        stored = self.initial.get("json_data")
-        if isinstance(stored, Unreadable):
-            self.fields["json_data"].stored = stored  # type: ignore[attr-defined]
-            self.fields["json_data"].help_text = format_html(
-                '<strong class="gocron-problem">{}</strong> {}',
-                stored.reason,
-                _("It stays as it is until you change it or choose another kind above."),
-            )
-
-    def _prepare_help(self) -> None:
-        zone = _("On the clocks of the job's time zone, or of the project's (%(zone)s) where it has none.")
-        for name in WALL_TIMES:
-            self.fields[name].help_text = zone % {"zone": project_zone().key}
-        self.fields["timezone"].help_text = _("Empty: the project's, %(zone)s.") % {
-            "zone": project_zone().key
-        }
-        chosen = self.data.get("task") or self.initial.get("task") or ""
-        self.fields["kwargs"].help_text = format_html(
-            '{} <code class="gocron-signature" dir="ltr" data-nothing="{}">{}</code>',
-            _("A JSON object. The task takes:"),
-            _("nothing"),
-            signature_text(str(chosen)) or _("nothing"),
-        )
-        self.fields["args"].help_text = _(
-            "A JSON list of arguments by position, such as [1, 2]. Mostly empty."
-        )
-        for name, note in overrides(self.instance).items():
-            field = self.fields.get("kind" if name == "schedule" else name)
-            if field:
-                field.help_text = format_html_join(
-                    " ", "{}", [(text,) for text in (field.help_text, note) if text]
-                )
 
     @cached_property
     def changed_data(self) -> list[str]:

@@ -46,9 +46,10 @@ class Capacity:
 
     @property
     def queue_slots(self) -> int:
-        """Queued runs that may be claimed now: one on every pass even where ticks wait for all the slots, and it goes
-        before those that are due later."""
-        return max(1, self.free_slots) if self._memory.count(State.HELD) < self._slots + DEEPEST else 0
+        """Queued runs that may be claimed now: as many as there are free slots; one on every pass where ticks already
+        wait for slots, lest they keep the queue out. It goes before those that are due later."""
+        held = self._memory.count(State.HELD)
+        return max(self.free_slots, 1 if 0 < held < self._slots + DEEPEST else 0)
 
     @property
     def room(self) -> int:

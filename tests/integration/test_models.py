@@ -100,8 +100,7 @@ def test_a_job_that_sql_inserts_is_planned_by_the_sweep():
     others = {field.name for field in Job._meta.local_fields} - {"id", "name", "identifier"}
     columns = ", ".join(connection.ops.quote_name(name) for name in sorted(others))
     execute_sql(
-        f"INSERT INTO gocron_job (name, identifier, {columns})"
-        f" SELECT 'job', %s, {columns} FROM gocron_job",
+        f"INSERT INTO gocron_job (name, identifier, {columns}) SELECT 'job', %s, {columns} FROM gocron_job",
         uuid4() if connection.features.has_native_uuid_field else uuid4().hex,
     )
     assert not JobState.objects.filter(job__name="job").exists()

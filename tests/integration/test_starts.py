@@ -288,7 +288,11 @@ def test_an_edit_that_stays_open_is_waited_for_once_and_other_runs_start():
             waits += 1
             raise
 
-    with engine_thread(DATABASE), open_transaction(edited.delete), patch.object(Starts, "_update", count_waits):
+    with (
+        engine_thread(DATABASE),
+        open_transaction(edited.delete),
+        patch.object(Starts, "_update", count_waits),
+    ):
         for _ in range(4):
             engine.start()
             engine.execute()

@@ -87,3 +87,10 @@ def test_half_of_what_is_held_starts_in_half_of_the_time_it_takes():
 
 def test_room_is_not_looked_for_again_at_once():
     assert after_runs_of(0.0001, Memory()).seconds_to_room >= 0.02
+
+
+def test_ticks_that_wait_for_slots_do_not_keep_the_queue_out():
+    memory = Memory()
+    memory.add([entry(number) for number in range(1, 11)])
+    assert capacity(memory).free_slots < 0
+    assert capacity(memory).queue_slots == 1
