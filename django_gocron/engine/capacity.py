@@ -46,10 +46,10 @@ class Capacity:
 
     @property
     def queue_slots(self) -> int:
-        """Queued runs that may be claimed now: as many as there are free slots; one on every pass where ticks already
-        wait for slots, lest they keep the queue out. It goes before those that are due later."""
-        held = self._memory.count(State.HELD)
-        return max(self.free_slots, 1 if 0 < held < self._slots + DEEPEST else 0)
+        """Queued runs that may be claimed now: as many as there are free slots; else one, where ticks wait for slots
+        and no run by hand does, lest they keep the queue out. It goes before those that are due later."""
+        origins = {entry.origin for entry in self._memory.held()}
+        return max(self.free_slots, 1 if origins == {"schedule"} else 0)
 
     @property
     def room(self) -> int:

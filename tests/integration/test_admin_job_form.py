@@ -279,6 +279,21 @@ def test_a_fault_elsewhere_does_not_make_an_unreadable_schedule_look_edited(clie
     assert shown == '{"kind": "cron", "version": 1, "expression": "99 * * * *"}'
 
 
+def test_arguments_that_cannot_be_read_stay_as_they_are_stored(client: Client):
+    """A number that JSON allows and Python refuses to read."""
+    job, digits = make_job(), "9" * 5000
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE gocron_job SET args = %s WHERE id = %s", [f"[{digits}]", job.pk])
+    form = read_form(client, url("change", job.pk))
+    assert form["args"] == f"[{digits}]"
+    del form["enabled"]
+    assert client.post(url("change", job.pk), form).status_code == 302
+    job.refresh_from_db()
+    assert not job.enabled
+    assert isinstance(job.args, Unreadable)
+    assert job.args.text == f"[{digits}]"
+
+
 # Time zones and windows
 
 

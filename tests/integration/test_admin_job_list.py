@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
-from django.test import Client
+from django.test import Client, override_settings
 
 from django_gocron import Cron, Daily, Every, registry
 from django_gocron.models import Job, JobState
 from django_gocron.models.choices import Status
 from tests.integration.admin_support import (
+    START,
     TASK,
     TIDY,
     get_text,
@@ -250,6 +251,26 @@ def test_an_empty_list_says_what_a_job_is(client: Client):
 def test_an_empty_answer_offers_to_clear_the_filters(client: Client):
     make_job()
     assert "No jobs match these filters. Clear filters" in get_text(client, LIST, q="nothing like it")
+
+
+@pytest.mark.parametrize("use_tz", [True, False])
+def test_every_page_works_with_and_without_djangos_time_zones(client: Client, use_tz: bool):
+    with override_settings(USE_TZ=use_tz, TIME_ZONE="Europe/Berlin"):
+        job = make_job(starts_at=datetime(2090, 1, 1, tzinfo=UTC))
+        run = make_run(job, started_at=START, finished_at=START)
+        instance = start_instance()
+        pages = [
+            LIST,
+            url("change", job.pk),
+            url("changelist", model="run"),
+            url("change", run.pk, model="run"),
+            url("changelist", model="instance"),
+            url("change", instance.pk, model="instance"),
+        ]
+        for page in pages:
+            assert client.get(page).status_code == 200
+        assert "Mon 2 Mar 2026 13:00:00.000 CET" in get_text(client, url("change", run.pk, model="run"))
+        assert 'value="2090-01-01T01:00:00"' in client.get(url("change", job.pk)).content.decode()
 
 
 def test_without_a_scheduler_a_notice_tells_the_command(client: Client):
