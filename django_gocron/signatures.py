@@ -19,7 +19,11 @@ NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 def check_json(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Raise ``ArgumentsError`` (``arguments_not_json``) where a value would not come back as it was."""
     for field, value in (("args", args), ("kwargs", kwargs)):
-        if fault := _find_fault(value, field):
+        try:
+            fault = _find_fault(value, field)
+        except RecursionError:
+            fault = f"{field} is nested too deeply."
+        if fault:
             raise ArgumentsError(fault, code="arguments_not_json", field=field)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -44,12 +45,31 @@ class _Encoder(json.JSONEncoder):
         return o.text if isinstance(o, Unreadable) else super().encode(o)
 
 
+DEEPEST = 100
+"""Lists and objects inside one another: with more a value is not read, lest who goes through it runs out of stack."""
+
+
 def _load(text: str) -> Any:
     """The data, or why there is none: JSON knows numbers and depths that Python refuses to read."""
     try:
-        return json.loads(text)
+        data = json.loads(text)
     except (ValueError, RecursionError) as error:
         return Unreadable(text, str(error))
+    if text.count("[") + text.count("{") > DEEPEST and _is_too_deep(data):
+        return Unreadable(text, f"Lists and objects are nested more than {DEEPEST} deep.")
+    return data
+
+
+def _is_too_deep(data: Any) -> bool:
+    level = [data]
+    for _depth in range(DEEPEST):
+        inside = (item.values() if isinstance(item, dict) else item for item in level if _holds(item))
+        level = list(chain.from_iterable(inside))
+    return any(map(_holds, level))
+
+
+def _holds(item: Any) -> bool:
+    return isinstance(item, dict | list)
 
 
 UNREADABLE = "__unreadable__"
