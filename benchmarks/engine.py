@@ -1,6 +1,7 @@
 """How quick the engine is: ``python -m benchmarks.engine --database postgresql``.
 
-One process, ten workers, a task that does nothing, a database made for the occasion on the server that the tests use:
+One process, ten workers unless told, a task that does nothing, and a database made for the occasion on the server that
+the tests use:
 
     burst      5,000 jobs due at the same instant: runs a second until the last result is written, and what a run
                takes of this process's time and of queries (these depend less on what else the machine does)
@@ -40,6 +41,7 @@ def main() -> None:
     parser.add_argument("measurements", nargs="*", default=[], metavar="WHAT", help=", ".join(MEASUREMENTS))
     parser.add_argument("--database", choices=DATABASES, default="sqlite")
     parser.add_argument("--jobs", type=int, default=5000, help="of the burst")
+    parser.add_argument("--workers", type=int, default=10, help="of the burst")
     parser.add_argument(
         "--seconds", type=int, default=60, help="for which lateness and idleness are measured"
     )
@@ -59,7 +61,7 @@ def _measure(name: str, options: argparse.Namespace) -> str:
     match name:
         case "burst":
             _make_jobs(options.jobs, Every(hours=24))
-            return _burst(options.jobs)
+            return _burst(options.jobs, options.workers)
         case "lateness":
             _make_jobs(1, Every(seconds=1))
             return _lateness(options.seconds)
@@ -96,7 +98,7 @@ def _make_jobs(number: int, schedule: Schedule) -> None:
     Job.objects.bulk_create([Job(name=f"job {i}", task=task, schedule=schedule) for i in range(number)])
 
 
-def _burst(number: int) -> str:
+def _burst(number: int, workers: int) -> str:
     from django_gocron import events
     from django_gocron.engine.scheduler import Scheduler
     from django_gocron.models import JobState, Run
@@ -104,7 +106,7 @@ def _burst(number: int) -> str:
     at = datetime.now(UTC) + HEAD_START
     JobState.objects.update(next_tick_at=at, next_run_at=at)
     cpu = process_time()
-    with _Queries() as queries, _Count(events.RunSucceeded) as succeeded, Scheduler():
+    with _Queries() as queries, _Count(events.RunSucceeded) as succeeded, Scheduler(workers=workers):
         succeeded.wait_for(number)
         took = (datetime.now(UTC) - at).total_seconds()
     assert Run.objects.count() == number

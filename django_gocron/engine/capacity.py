@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DEEPEST = 500
 """Runs held beyond the free slots, at most."""
 
-SHORTEST_PAUSE = 0.02
+SHORTEST_PAUSE = 0.05
 """Seconds between two looks for room, at least."""
 
 WEIGHT = 0.1
@@ -53,9 +53,11 @@ class Capacity:
 
     @property
     def room(self) -> int:
-        """Runs that may be claimed ahead now."""
+        """Runs that may be claimed ahead now: as many as fill the buffer, once half of it is gone or a slot is free. A
+        claim of many takes little more than a claim of one."""
         buffer = min(DEEPEST, int(self._slots * self._ahead / self._average))
-        return max(0, self.free_slots + buffer)
+        room = max(0, self.free_slots + buffer)
+        return room if self.free_slots > 0 or room >= buffer // 2 else 0
 
     @property
     def seconds_to_room(self) -> float:

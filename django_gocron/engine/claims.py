@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,8 @@ class Claims:
     def _claim_due(self, now: datetime, limit: int) -> _Draft:
         draft = _Draft(claim_id=uuid.uuid4())
         states = self._lock_due(now + self._ahead, limit)
-        draft.jobs = self._my_jobs().using(self._using).in_bulk([state.pk for state in states])
+        mine = self._my_jobs().using(self._using).defer("description", "tags", "declared")
+        draft.jobs = mine.in_bulk([state.pk for state in states])
         open_runs = self._count_open(draft.jobs)
         for state in states:
             if state.pk not in draft.jobs:
@@ -123,7 +125,11 @@ class Claims:
             .order_by("next_run_at")
         )
         ids = list(mine.select_for_update(skip_locked=skip_locked).values_list("pk", flat=True)[:limit])
-        return list(JobState.objects.using(self._using).filter(pk__in=ids).order_by("next_run_at"))
+        rows = JobState.objects.using(self._using).defer("outcomes").filter(pk__in=ids)
+        states = list(rows.order_by("next_run_at"))
+        for state in states:
+            state.outcomes = []  # planning neither reads nor writes them, and they are the most of a row
+        return states
 
     def _my_jobs(self) -> QuerySet[Job]:
         """Jobs whose task this process has registered, whose label it serves, and, if code has declared them, which
@@ -199,14 +205,19 @@ class Claims:
             draft.facts.append(events.JobFinished(at=now, job_id=job.pk, job_name=job.name))
 
     def _read_back(self, draft: _Draft) -> list[Entry]:
+        """The runs that are really ours: a tick that had a row already got none from this claim."""
         mine = Run.objects.using(self._using).filter(
             instance=self._lease.instance_id, claim_id=draft.claim_id, status=Status.CLAIMED
         )
-        return [
-            make_entry(run, draft.jobs[run.job_id], missed=draft.missed.get((run.job_id, run.scheduled_for)))
-            for run in read(self._using, lambda: list(mine))
-            if run.job_id in draft.jobs
-        ]
+        rows = read(self._using, lambda: list(mine.values_list("pk", "job_id", "scheduled_for")))
+        keys = {(job_id, tick): pk for pk, job_id, tick in rows}
+        entries: list[Entry] = []
+        for run in draft.runs:
+            key = (run.job_id, run.scheduled_for)
+            if run.job is not None and key in keys:
+                run.pk = keys[key]
+                entries.append(make_entry(run, run.job, missed=draft.missed.get(key)))
+        return entries
 
     def _take_queued(self, now: datetime, slots: int) -> list[Entry]:
         claim_id = uuid.uuid4()
@@ -244,14 +255,15 @@ def lock_key(job: Job) -> str:
 
 
 def new_run(job: Job, *, status: str, scheduled_for: datetime, reason: str = "", **values: object) -> Run:
-    """A row for the ledger, with what it takes over from its job."""
+    """A row for the ledger, with what it takes over from its job; the arguments are its own, since a task may change
+    them."""
     return Run(
         job=job,
         job_key=job.key or "",
         job_name=job.name,
         task=job.task,
-        args=job.args,
-        kwargs=job.kwargs,
+        args=deepcopy(job.args),
+        kwargs=deepcopy(job.kwargs),
         status=status,
         reason=reason,
         scheduled_for=scheduled_for,

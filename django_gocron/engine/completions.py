@@ -127,7 +127,7 @@ class Completions:
         size = 0
         for place in range(min(len(self._waiting), BATCH)):
             item = self._waiting[place]
-            size += item[0].size + item[1].size
+            size += item[1].size
             if batch and size > MOST_CHARACTERS:
                 break
             batch.append(item)
@@ -157,18 +157,18 @@ class Completions:
         written: list[Run] = []
         settled: dict[int, tuple[JobState, datetime]] = {}
         for entry, outcome in batch:
-            run = rows.get(entry.run_id)
-            if run is None or not _is_open(run, outcome):
+            status, finished_at = rows.get(entry.run_id, ("", None))
+            is_running = status == Status.RUNNING
+            if not is_running and (status, finished_at) != (outcome.status, outcome.finished_at):
                 report.facts.append(self._refused(entry, outcome))
                 continue
             state = states.get(entry.job_id)
             if state is None:
                 report.blocked.add(entry.run_id)
                 continue
-            if run.status == Status.RUNNING:
-                _fill(run, outcome)
+            if is_running:  # else it is written already, by a write whose answer got lost
                 _learn(state, entry, outcome)
-                written.append(run)
+                written.append(_make_row(entry, outcome))
                 if state.pk:
                     settled[state.pk] = (state, outcome.finished_at)
             report.facts.append(_fact(entry, outcome, state.failures_in_row))
@@ -185,12 +185,14 @@ class Completions:
             states |= {pk: JobState() for pk in missing - set(there)}
         return states
 
-    def _lock_runs(self, batch: Sequence[Result]) -> dict[int, Run]:
+    def _lock_runs(self, batch: Sequence[Result]) -> dict[int, tuple[str, datetime | None]]:
+        """Status and end of the runs that are ours."""
         mine = Run.objects.using(self._using).filter(
             pk__in=[entry.run_id for entry, _outcome in batch],
             instance__in={entry.instance_id for entry, _outcome in batch},
         )
-        return {run.pk: run for run in mine.select_for_update().order_by("pk")}
+        rows = mine.select_for_update().order_by("pk").values_list("pk", "status", "finished_at")
+        return {pk: (status, finished_at) for pk, status, finished_at in rows}
 
     def _save(self, runs: list[Run]) -> None:
         if runs:
@@ -205,18 +207,22 @@ class Completions:
         return events.ResultRefused(at=self._clock.now(), status=outcome.status, **entry.identity())
 
 
-def _is_open(run: Run, outcome: Outcome) -> bool:
-    """Whether the run awaits its result, or has this very one already, by a write whose answer got lost."""
-    return run.status == Status.RUNNING or (
-        run.status == outcome.status and run.finished_at == outcome.finished_at
+def _make_row(entry: Entry, outcome: Outcome) -> Run:
+    """As much of the row as is written. The row is there, and locked: the rest of it is not looked at."""
+    return Run(
+        pk=entry.run_id,
+        scheduled_for=entry.scheduled_for,
+        held_lock=None,
+        status=outcome.status,
+        reason=outcome.reason,
+        started_at=outcome.started_at,
+        finished_at=outcome.finished_at,
+        error_type=outcome.error_type,
+        error_message=outcome.error_message,
+        traceback=outcome.traceback,
+        result=outcome.result,
+        output=outcome.output,
     )
-
-
-def _fill(run: Run, outcome: Outcome) -> None:
-    run.held_lock = None
-    for name in ("status", "reason", "started_at", "finished_at", "error_type", "error_message", "traceback"):
-        setattr(run, name, getattr(outcome, name))
-    run.result, run.output = outcome.result, outcome.output
 
 
 def _learn(state: JobState, entry: Entry, outcome: Outcome) -> None:

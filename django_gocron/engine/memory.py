@@ -76,11 +76,6 @@ class Entry:
         """Whether it may run beside another run of its job."""
         return not self.lock_key
 
-    @property
-    def size(self) -> int:
-        """Characters of its arguments, about."""
-        return len(str(self.args)) + len(str(self.kwargs))
-
     def identity(self) -> dict[str, Any]:
         """What every event about this run says of it."""
         return {

@@ -45,7 +45,8 @@ class Recovery:
             Q(instance__reaped_at__isnull=False) | Q(instance__stopped_at__isnull=False),
             status__in=(Status.CLAIMED, Status.RUNNING),
         )
-        gone = {*expired.values_list("pk", flat=True), *late.values_list("instance", flat=True)}
+        found = expired.order_by().values_list("pk").union(late.order_by().values_list("instance"))
+        gone = {instance_id for (instance_id,) in found}
         for instance_id in gone:
             self._reap_one(instance_id)
         return len(gone)

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 WRITER_WAIT, BLOCKED_WAIT = 1.0, 0.02
 """Seconds after which a writer looks again: when idle, and when all that waits is of jobs that somebody has locked."""
 
+GATHERING = 0.01
+"""Seconds in which results gather for the next batch, once several have come while one was being written."""
+
 ONE_PRESS = 0.5
 """Seconds within which two requests to stop are one."""
 
@@ -201,8 +204,11 @@ class Scheduler:
 
     def _write(self) -> None:
         completions = self.parts.completions
-        if not completions.flush():
+        settled = completions.flush()
+        if not settled:
             completions.wait(BLOCKED_WAIT if completions.waiting else WRITER_WAIT)
+        elif settled > 1:
+            self.clock.sleep(GATHERING)
 
     def _beat(self) -> None:
         self.parts.heartbeat.step()

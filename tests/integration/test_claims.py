@@ -84,6 +84,15 @@ def test_a_claimed_run_says_whose_it_is_and_what_it_will_run():
     assert run.held_lock is None
 
 
+def test_what_a_task_does_to_its_arguments_reaches_no_other_run():
+    job = make_job(schedule=Every(seconds=0.25), args=[["shared?"]])
+    engine = HandDriven().go_to(next_tick(job))
+    first, *others = engine.claim()
+    first.args[0].append("no")
+    assert others
+    assert {str(entry.args) for entry in others} == {"[['shared?']]"}
+
+
 def test_a_job_that_may_overlap_has_no_lock_to_take():
     job = make_job(schedule=TEN_SECONDS, overlap="allow")
     HandDriven().go_to(next_tick(job)).claim()

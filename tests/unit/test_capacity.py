@@ -79,6 +79,13 @@ def test_there_is_no_less_room_than_none():
     assert after_runs_of(60, memory).room == 0
 
 
+@pytest.mark.parametrize(("held", "room"), [(0, 504), (3, 501), (254, 250), (255, 0), (504, 0)])
+def test_a_deep_buffer_is_filled_again_when_half_of_it_is_gone(held, room):
+    memory = Memory()
+    memory.add(entry(number) for number in range(held))
+    assert after_runs_of(0.001, memory).room == room
+
+
 def test_half_of_what_is_held_starts_in_half_of_the_time_it_takes():
     memory = Memory()
     memory.add(entry(number) for number in range(40))
