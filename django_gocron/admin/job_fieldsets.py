@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy
 
-from django_gocron.admin.schedule_kinds import KINDS
+from django_gocron.admin.schedule_editor import offered_kinds
 
 Fieldset = tuple[Any, dict[str, Any]]
 
@@ -46,18 +46,19 @@ LIMITS: Fieldset = (
 )
 
 
-def fieldsets_to_edit() -> list[Fieldset]:
-    return [WHAT, WHEN, *_kinds(), WINDOW, FINE_POINTS, BEHAVIOUR, LIMITS]
+def fieldsets_to_edit(schedule: Any) -> list[Fieldset]:
+    """For a job that has this schedule, or None."""
+    return [WHAT, WHEN, *_kinds(schedule), WINDOW, FINE_POINTS, BEHAVIOUR, LIMITS]
 
 
-def _kinds() -> list[Fieldset]:
+def _kinds(schedule: Any) -> list[Fieldset]:
     """One for each kind that has fields. Without the script all are shown, and the heading tells which to fill in."""
     return [
         (
             kind.label,
             {"fields": kind.fields, "classes": ["gocron-when", "gocron-kind", f"gocron-kind-{kind.name}"]},
         )
-        for kind in KINDS.values()
+        for kind in offered_kinds(schedule)
         if kind.fields
     ]
 

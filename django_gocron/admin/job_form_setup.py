@@ -9,11 +9,10 @@ from django.utils.translation import gettext as _
 
 from django_gocron.admin.moments import project_zone
 from django_gocron.admin.overrides import overrides
-from django_gocron.admin.schedule_kinds import JSON, KINDS
+from django_gocron.admin.schedule_editor import offered_kinds
 from django_gocron.admin.tasks import signature_text, task_choices
 from django_gocron.models.fields import Unreadable
 from django_gocron.models.validation import AVAILABLE
-from django_gocron.schedules.codec import kinds
 
 if TYPE_CHECKING:
     from django_gocron.admin.job_form import JobForm
@@ -25,19 +24,11 @@ def set_up(form: JobForm) -> None:
     fields["overlap"].choices = [
         choice for choice in fields["overlap"].choices if choice[0] in AVAILABLE["overlap"]
     ]
-    _offer_kinds(form, fields)
+    fields["kind"].choices = [(kind.name, kind.label) for kind in offered_kinds(form.instance.schedule)]
     _keep_unreadable(form, fields)
     _explain_zones(fields)
     _explain_arguments(form, fields)
     _note_overrides(form, fields)
-
-
-def _offer_kinds(form: JobForm, fields: dict[str, Any]) -> None:
-    """Another kind is offered where one is stored, or where the project has registered some."""
-    others = kinds().keys() - KINDS.keys() or form.initial.get("kind") == JSON
-    fields["kind"].choices = [
-        (kind.name, kind.label) for kind in KINDS.values() if kind.name != JSON or others
-    ]
 
 
 def _keep_unreadable(form: JobForm, fields: dict[str, Any]) -> None:

@@ -14,16 +14,20 @@ from django_gocron.admin.situation import situation_of
 from django_gocron.models import Job
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from django.http import HttpRequest, HttpResponse
     from django.urls import URLPattern
 
     from django_gocron.admin.base import GocronAdmin
+    from django_gocron.models import JobState
 
     _Base = GocronAdmin
 else:
     _Base = object
 
 SCHEDULE_FIELDS = (
+    "kind",
     "timezone",
     "starts_at",
     "ends_at",
@@ -55,12 +59,24 @@ class JobPreview(_Base):
 
     def _read_preview(self, request: HttpRequest, data: Any, job: Job | None) -> Preview:
         form = self.get_form(request, job, change=job is not None)(data, instance=job or Job())
-        names = {"kind", *SCHEDULE_FIELDS}
-        faults = [
-            f"{form.fields[name].label}: {' '.join(map(str, errors))}"
-            for name, errors in form.errors.items()
-            if name in names or name.startswith(f"{data.get('kind', '')}_")
-        ]
-        if faults:
-            return Preview(problems=faults)
-        return preview(form.instance, state_of(job) if job else None, situation_of(request).now)
+        return preview_form(form, state_of(job) if job else None, situation_of(request).now)
+
+
+def preview_form(form: Any, state: JobState | None, now: datetime) -> Preview:
+    """Of what is filled in, or of the row where nothing is; else what keeps it from being shown."""
+    faults = _faults(form)
+    if faults:
+        return Preview(problems=faults)
+    if not form.is_bound and form.instance.pk is None:
+        return Preview(sentence=_("Fill in when the job is to run."))
+    return preview(form.instance, state, now)
+
+
+def _faults(form: Any) -> list[str]:
+    """What is wrong with the schedule, by the labels of its fields."""
+    own = f"{form['kind'].value()}_"
+    return [
+        f"{form.fields[name].label}: {' '.join(map(str, errors))}"
+        for name, errors in form.errors.items()
+        if name in SCHEDULE_FIELDS or name.startswith(own)
+    ]

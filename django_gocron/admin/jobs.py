@@ -19,9 +19,8 @@ from django_gocron.admin.job_filters import KindFilter, NextRunFilter, SourceFil
 from django_gocron.admin.job_form import JobForm
 from django_gocron.admin.job_list import JobChangeList, JobColumns, state_of
 from django_gocron.admin.job_panel import make_panel
-from django_gocron.admin.job_preview import JobPreview
+from django_gocron.admin.job_preview import JobPreview, preview_form
 from django_gocron.admin.overrides import why_it_stays
-from django_gocron.admin.preview import preview
 from django_gocron.admin.situation import situation_of
 from django_gocron.admin.standing import with_standing
 from django_gocron.declarations import overridden_fields
@@ -60,14 +59,14 @@ class JobAdmin(JobColumns, JobFacts, JobActions, JobButtons, JobPreview, GocronA
 
     def get_fieldsets(self, request: HttpRequest, obj: Job | None = None) -> Any:
         may_edit = self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
-        return fieldsets_to_edit() if may_edit else fieldsets_to_view()
+        return fieldsets_to_edit(obj.schedule if obj else None) if may_edit else fieldsets_to_view()
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, obj: Job | None = None, **kwargs: Any
     ) -> HttpResponse:
         situation = situation_of(request)
         state = state_of(obj) if obj else None
-        context["preview"] = preview(context["adminform"].form.instance, state, situation.now)
+        context["preview"] = preview_form(context["adminform"].form, state, situation.now)
         context["preview_url"] = self.url("preview")
         if obj is not None:
             context["panel"] = make_panel(obj, situation, lambda pk: self.run_url(request, pk))

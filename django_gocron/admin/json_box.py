@@ -22,7 +22,9 @@ class JSONBox(forms.JSONField):
     def prepare_value(self, value: Any) -> Any:
         if isinstance(value, Unreadable):
             return value.text
-        if isinstance(value, str) or value is None:
+        if value is None:
+            return ""
+        if isinstance(value, str):
             return super().prepare_value(value)
         return json.dumps(
             value, indent=2 if _is_nested(value) else None, ensure_ascii=False, cls=self.encoder

@@ -15,6 +15,7 @@ from django_gocron.admin.schedule_kinds import JSON, KINDS, MANUAL
 from django_gocron.exceptions import ScheduleError
 from django_gocron.models.fields import Unreadable
 from django_gocron.schedules import Cron, OneTime, Schedule
+from django_gocron.schedules.codec import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,12 +24,24 @@ if TYPE_CHECKING:
     from django_gocron.admin.schedule_kinds import Kind
 
 
+def offered_kinds(schedule: Any) -> list[Kind]:
+    """What a form for this schedule offers: another kind where it is one, or where the project has registered some."""
+    others = kinds().keys() - KINDS.keys() or _find_kind(schedule).name == JSON
+    return [kind for kind in KINDS.values() if kind.name != JSON or others]
+
+
+def _find_kind(schedule: Any) -> Kind:
+    if schedule is None:
+        return KINDS[MANUAL]
+    kind = KINDS.get(getattr(schedule, "kind", JSON))
+    has_fields = kind is not None and kind.schedule is not None and isinstance(schedule, kind.schedule)
+    return kind if kind and has_fields else KINDS[JSON]
+
+
 def read(schedule: Any, zone: ZoneInfo) -> dict[str, Any]:
     """The values of the fields for a stored schedule; instants are naive, on the clocks of ``zone``."""
-    if schedule is None:
-        return {"kind": MANUAL}
-    kind = KINDS.get(getattr(schedule, "kind", JSON))
-    if kind is None or kind.schedule is None or not isinstance(schedule, kind.schedule):
+    kind = _find_kind(schedule)
+    if kind.name == JSON:
         return {"kind": JSON, "json_data": _as_json(schedule)}
     values = {kind.field(name): getattr(schedule, name) for name in kind.parameters}
     if isinstance(schedule, Cron):

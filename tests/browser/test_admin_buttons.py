@@ -76,6 +76,23 @@ def test_a_selection_is_run_after_a_question(visit: Visit):
 
 
 @pytest.mark.usefixtures("job")
+@pytest.mark.parametrize("fold", ["click elsewhere", "Escape", "another visit"])
+def test_an_open_filter_does_not_stay_in_the_way(visit: Visit, fold: str):
+    page = visit.go(url("changelist"))
+    page.locator("summary", has_text="Status").click()
+    link = page.get_by_role("link", name="Failing")
+    expect(link).to_be_visible()
+    match fold:
+        case "click elsewhere":
+            page.locator("h1", has_text="Select job").click()
+        case "Escape":
+            page.keyboard.press("Escape")
+        case _:
+            visit.go(url("changelist"))
+    expect(link).to_be_hidden()
+
+
+@pytest.mark.usefixtures("job")
 def test_a_filter_unfolds_and_one_at_a_time(visit: Visit):
     page = visit.go(url("changelist"))
     page.locator("summary", has_text="Status").click()

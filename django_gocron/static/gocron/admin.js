@@ -81,6 +81,22 @@
     pre.before(button);
   }
 
+  /* An open filter covers the list: a click elsewhere, or Escape, folds it. */
+  function foldFilters(except) {
+    for (const chip of document.querySelectorAll("details.gocron-chip[open]")) {
+      if (!chip.contains(except)) {
+        chip.open = false;
+      }
+    }
+  }
+
+  document.addEventListener("click", (event) => foldFilters(event.target));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      foldFilters(null);
+    }
+  });
+
   document.addEventListener("DOMContentLoaded", () => {
     const form = document.getElementById("job_form");
     const section = form?.querySelector(".gocron-preview");
