@@ -239,9 +239,6 @@ def _days_of_month(likely: int, weekday: str) -> st.SearchStrategy[list[Any]]:
     return st.lists(st.one_of(close, number, number.map(int.__neg__), words), min_size=1, max_size=4)
 
 
-# Schedules without a wall clock
-
-
 @dataclass(frozen=True, slots=True)
 class DurationJob:
     interval: timedelta

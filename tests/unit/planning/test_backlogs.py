@@ -131,6 +131,7 @@ def test_ten_years_of_missed_seconds_are_one_row_after_a_handful_of_questions():
         ({"jitter": MINUTE}, 200),
         ({"jitter": TEN_YEARS}, 4 * BATCH),
         ({"jitter": DAY, "misfire": Misfire.SKIP}, 5 * BATCH),
+        ({"jitter": TEN_YEARS, "misfire": Misfire.SKIP}, 5 * BATCH),
         ({"ends_at": at("13:00")}, 10),
         ({"budget": 3}, 10),
     ],

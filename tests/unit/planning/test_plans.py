@@ -165,6 +165,13 @@ def test_a_tick_that_is_passed_over_is_followed_as_if_it_had_ended(options: dict
     assert (answer.next_tick_at, answer.next_due_at) == (at("16:00"), at("16:00"))
 
 
+def test_what_follows_a_passed_tick_has_its_jitter():
+    job = define(**AFTER_EACH, starting_deadline=MINUTE, jitter=MINUTE)
+    answer = planned(job, next_tick=at("09:07"), now=at("15:00"))
+    assert (answer.next_tick_at, answer.next_due_at) == (at("16:00"), due(job, at("16:00")))
+    assert due(job, at("16:00")) > at("16:00")
+
+
 def test_nothing_follows_a_passed_tick_after_the_end():
     job = define(**AFTER_EACH, starting_deadline=MINUTE, ends_at=at("12:00"))
     answer = planned(job, next_tick=at("09:07"), now=at("15:00"))
