@@ -83,6 +83,32 @@ class RunFailed(RunEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunTimedOut(RunEvent):
+    """The run executed longer than its job's ``timeout``. ``still_executes``: its code cannot be stopped and goes on,
+    and no other run of the job starts before it ends."""
+
+    took: timedelta
+    timeout: timedelta
+    still_executes: bool
+    traceback: str
+    failures_in_row: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryQueued(RunEvent):
+    """The run is the next attempt, number ``attempt``, of a tick whose last one failed, timed out or was lost; it is
+    due at ``due_at``."""
+
+    attempt: int
+    due_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunQueued(RunEvent):
+    """A tick waits for the end of the job's live run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunCancelled(RunEvent):
     reason: str
 
@@ -101,7 +127,7 @@ class RunLost(RunEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultRefused(RunEvent):
-    """The result of a run came after the run had been declared lost or cancelled, and changed nothing."""
+    """The result of a run came after the run had been declared lost or timed out, and changed nothing."""
 
     status: str
 
@@ -138,8 +164,24 @@ class JobBroken(JobEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobQuarantined(JobEvent):
+    """``crashes`` runs in a row were lost with their instances: the job is paused until somebody releases it."""
+
+    crashes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobFinished(JobEvent):
     """No further tick will come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineStalled(Event):
+    """Threads of this instance do not work, so its lease is not renewed. ``is_hopeless``: it has run out, and the
+    scheduler stops."""
+
+    threads: tuple[str, ...]
+    is_hopeless: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,18 @@
     ├── DeclarationError        @job stands on something that cannot be a job
     ├── ArgumentsError          arguments do not fit the task's signature, or are not JSON
     ├── UnknownTaskError        no task of that name is registered in this process
-    ├── OperationError          a job cannot do what was asked of it now
+    ├── OperationError          a job or a run cannot do what was asked of it now
+    ├── StaleRunError           a run is not this process's any more
     └── NotReadyError           the database lacks our tables, or is away
 
 Each carries a stable ``code`` (snake_case) that forms, checks and callers can match, and a message for people.
-The failure of a task is not here: it is the outcome of a run.
+The failure of a task is not here: it is the outcome of a run. What a task itself may raise to say how its run shall go
+on stands at the end.
 """
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 
 class GocronError(Exception):
@@ -54,8 +58,38 @@ class UnknownTaskError(GocronError, LookupError):
 
 
 class OperationError(GocronError):
-    """A job cannot do what was asked of it now."""
+    """A job or a run cannot do what was asked of it now."""
+
+
+class StaleRunError(GocronError):
+    """The run is not this process's any more: it was declared lost, has timed out, or has ended."""
 
 
 class NotReadyError(GocronError):
     """The database lacks our tables, or cannot be reached."""
+
+
+class Cancelled(BaseException):
+    """Raised by ``current_run().raise_if_cancelled()``: a task that lets it through once its run has been asked to end
+    has been cancelled, or has timed out. No ``Exception``, so that a task's own ``except Exception`` lets it through."""
+
+
+class Retry(Exception):
+    """Raised by a task: this attempt has failed, and the next one comes ``after`` a ``timedelta`` or a number of
+    seconds (None: when the job's policy says). It takes one of the job's ``retries``; when none is left the run has
+    failed.
+
+    Raises ``ValueError`` for a delay below zero or beyond 100 years.
+    """
+
+    def __init__(self, message: str = "", *, after: timedelta | float | None = None) -> None:
+        super().__init__(message)
+        if after is not None and not isinstance(after, timedelta):
+            after = timedelta(seconds=after)
+        if after is not None and not timedelta(0) <= after <= LONGEST_DELAY:
+            raise ValueError(f"Retry's after is a duration from 0 to {LONGEST_DELAY.days} days, not {after!r}.")
+        self.after = after
+
+
+LONGEST_DELAY = timedelta(days=36525)
+"""Later than that is no plan, and sums leave the calendar."""

@@ -26,7 +26,7 @@ LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 """Shorter words for a column of five."""
 
 QUIET = timedelta(hours=1)
-"""A job that keeps being skipped for one reason is said once in so long, with how many there were."""
+"""A job that keeps being skipped for one reason, or queued, is said once in so long, with how many there were."""
 
 
 class Log:
@@ -47,9 +47,9 @@ class Log:
         logger.log(level, "%s", text, extra={"gocron": {"event": words, **fields}})
 
     def _is_news(self, event: events.Event, fields: Fields) -> bool:
-        if not isinstance(event, events.RunSkipped):
+        if not isinstance(event, events.RunSkipped | events.RunQueued):
             return True
-        key = (event.job_id, event.reason)
+        key = (event.job_id, getattr(event, "reason", None))
         said_at = self._said_at.get(key)
         if said_at is not None and event.at - said_at < QUIET:
             self._unsaid[key] += 1
@@ -82,6 +82,9 @@ def describe(event: events.Event) -> Line:
         case events.SchedulerStopped():
             fields = {"instance": event.name, "abandoned": event.abandoned}
             return logging.WARNING, "scheduler stopped", fields
+        case events.EngineStalled():
+            fields = {"threads": ", ".join(event.threads), "hopeless": event.is_hopeless}
+            return logging.CRITICAL, "engine stalled", fields
         case events.LeaseLost():
             return logging.ERROR, "lease lost", {"instance": str(event.instance), "running": event.running}
         case events.InstanceReaped():
@@ -108,6 +111,15 @@ def _describe_run(event: events.RunEvent) -> Line:
             error = f"{event.error_type}: {event.error_message}".rstrip(": ")
             failed = {"took": event.took, "error": error, "in_a_row": event.failures_in_row}
             return logging.ERROR, "run failed", {**fields, **failed, "traceback": event.traceback}
+        case events.RunTimedOut():
+            ended = {"took": event.took, "timeout": event.timeout, "in_a_row": event.failures_in_row}
+            if event.still_executes:
+                ended["still_executes"] = "yes"
+            return logging.ERROR, "run timed out", {**fields, **ended, "traceback": event.traceback}
+        case events.RetryQueued():
+            return logging.INFO, "retry queued", {**fields, "attempt": event.attempt, "due": event.due_at}
+        case events.RunQueued():
+            return logging.INFO, "run queued", fields
         case events.RunCancelled():
             return logging.WARNING, "run cancelled", {**fields, "reason": event.reason}
         case events.RunSkipped():
@@ -131,6 +143,8 @@ def _describe_job(event: events.JobEvent) -> Line:
             return logging.WARNING, "runs coalesced", {**fields, **span}
         case events.JobBroken():
             return logging.ERROR, "job broken", {**fields, "code": event.code, "reason": event.text}
+        case events.JobQuarantined():
+            return logging.ERROR, "job quarantined", {**fields, "crashes": event.crashes}
         case events.JobFinished():
             return logging.INFO, "job finished", fields
         case _:

@@ -20,14 +20,19 @@ scheduler_stopped = Signal()
 run_started = Signal()
 run_succeeded = Signal()
 run_failed = Signal()
+run_timed_out = Signal()
 run_cancelled = Signal()
+run_queued = Signal()
+retry_queued = Signal()
 run_skipped = Signal()
 run_lost = Signal()
 result_refused = Signal()
 ticks_missed = Signal()
 ticks_coalesced = Signal()
 job_broken = Signal()
+job_quarantined = Signal()
 job_finished = Signal()
+engine_stalled = Signal()
 lease_lost = Signal()
 instance_reaped = Signal()
 database_lost = Signal()
@@ -41,14 +46,19 @@ SIGNALS: dict[type[events.Event], Signal] = {
     events.RunStarted: run_started,
     events.RunSucceeded: run_succeeded,
     events.RunFailed: run_failed,
+    events.RunTimedOut: run_timed_out,
     events.RunCancelled: run_cancelled,
+    events.RunQueued: run_queued,
+    events.RetryQueued: retry_queued,
     events.RunSkipped: run_skipped,
     events.RunLost: run_lost,
     events.ResultRefused: result_refused,
     events.TicksMissed: ticks_missed,
     events.TicksCoalesced: ticks_coalesced,
     events.JobBroken: job_broken,
+    events.JobQuarantined: job_quarantined,
     events.JobFinished: job_finished,
+    events.EngineStalled: engine_stalled,
     events.LeaseLost: lease_lost,
     events.InstanceReaped: instance_reaped,
     events.DatabaseLost: database_lost,

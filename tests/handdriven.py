@@ -15,7 +15,6 @@ from django_gocron.engine.audit import Audit
 from django_gocron.engine.clock import Clock
 from django_gocron.engine.database import database_now
 from django_gocron.engine.memory import Entry, State
-from django_gocron.engine.recovery import Recovery
 from django_gocron.executors.base import Work
 from django_gocron.executors.running import call
 from django_gocron.models import Instance, Job, JobState, Run
@@ -41,8 +40,6 @@ class ExecutorByHand:
 
     def submit(self, work: Work) -> None:
         self.submitted.append(work)
-
-    def cancel(self) -> None: ...
 
     def stop(self, seconds: float) -> None: ...
 
@@ -87,7 +84,7 @@ class HandDriven:
             self.parts = parts.assemble(options, self.clock)
         self.executor: Any = self.parts.executor
         self.memory, self.lease = self.parts.memory, self.parts.lease
-        self.recovery = Recovery(DATABASE, self.clock)
+        self.recovery = self.parts.recovery
         self.audit = Audit(DATABASE, self.clock, self.lease, self.memory, every=timedelta(seconds=10))
         self.lease.register()
 

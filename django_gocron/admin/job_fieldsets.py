@@ -31,11 +31,27 @@ BEHAVIOUR: Fieldset = (
     {
         "fields": [
             "overlap",
+            "max_queued",
             "misfire",
             "misfire_grace",
             "catchup_window",
             "max_catchup",
             "starting_deadline",
+        ],
+        "classes": ["collapse"],
+    },
+)
+FAILURES: Fieldset = (
+    gettext_lazy("When a run fails or is lost"),
+    {
+        "fields": [
+            "retries",
+            "retry_delay",
+            "retry_backoff",
+            "retry_max_delay",
+            "retry_jitter",
+            "on_lost",
+            "max_crashes",
         ],
         "classes": ["collapse"],
     },
@@ -48,7 +64,7 @@ LIMITS: Fieldset = (
 
 def fieldsets_to_edit(schedule: Any) -> list[Fieldset]:
     """For a job that has this schedule, or None."""
-    return [WHAT, WHEN, *_kinds(schedule), WINDOW, FINE_POINTS, BEHAVIOUR, LIMITS]
+    return [WHAT, WHEN, *_kinds(schedule), WINDOW, FINE_POINTS, BEHAVIOUR, FAILURES, LIMITS]
 
 
 def _kinds(schedule: Any) -> list[Fieldset]:

@@ -12,7 +12,6 @@ from django_gocron.admin.overrides import overrides
 from django_gocron.admin.schedule_editor import offered_kinds
 from django_gocron.admin.tasks import signature_text, task_choices
 from django_gocron.models.fields import Unreadable
-from django_gocron.models.validation import AVAILABLE
 
 if TYPE_CHECKING:
     from django_gocron.admin.job_form import JobForm
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 def set_up(form: JobForm) -> None:
     fields: dict[str, Any] = form.fields
     fields["task"].choices = task_choices(form.instance.task)
-    fields["overlap"].choices = [
-        choice for choice in fields["overlap"].choices if choice[0] in AVAILABLE["overlap"]
-    ]
     fields["kind"].choices = [(kind.name, kind.label) for kind in offered_kinds(form.instance.schedule)]
     _keep_unreadable(form, fields)
     _explain_zones(fields)

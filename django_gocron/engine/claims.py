@@ -21,17 +21,21 @@ from django.db import connections
 from django.db.models import Exists, OuterRef, Q
 
 from django_gocron import events, registry
-from django_gocron.engine.database import read, unit
+from django_gocron.engine import barriers
+from django_gocron.engine.database import read, statement, unit
 from django_gocron.engine.lease import lease_is_valid
 from django_gocron.engine.memory import Entry
+from django_gocron.engine.overdue import find_overdue, plan_again
 from django_gocron.engine.replanning import PLANNED, break_state, save_states
+from django_gocron.engine.requeueing import give_back
 from django_gocron.exceptions import GocronError, ScheduleError
 from django_gocron.models import Job, JobState, Run
-from django_gocron.models.choices import Origin, Overlap, Status
+from django_gocron.models.choices import Origin, Overlap, Reason, Status
 from django_gocron.models.definitions import read_definition
 from django_gocron.planning import Misfire, Progress, plan
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -41,6 +45,9 @@ if TYPE_CHECKING:
 
 BATCH = 500
 """Jobs claimed in one transaction, at most."""
+
+PAGE = 100
+"""Queued runs looked at in one go, at least."""
 
 MOST_FOREIGN = 5000
 """Due jobs of others that are passed over, at most."""
@@ -73,7 +80,9 @@ class Claims:
         """
         if room <= 0 or not self._lease.is_trusted:
             return []
+        barriers.reach("claim.before")
         draft = unit(self._using, lambda: self._claim_due(now, min(room, BATCH)))
+        barriers.reach("claim.after")
         for fact in draft.facts:
             events.publish(fact)
         return self._read_back(draft) if draft.runs else []
@@ -82,7 +91,18 @@ class Claims:
         """Claim runs that wait in the queue, at most as many as there are free ``slots``; the oldest of each job."""
         if slots <= 0 or not self._lease.is_trusted:
             return []
-        return unit(self._using, lambda: self._take_queued(now, slots))
+        chosen = self._choose_queued(now, slots)
+        overdue = dict(find_overdue(self._using, now).filter(pk__in=chosen).values_list("pk", "job_id"))
+        if overdue:
+            late = plan_again(self._using, set(overdue.values()), now)
+            chosen = [pk for pk in chosen if pk not in overdue or pk in late]
+        barriers.reach("take.before")
+        return unit(self._using, lambda: self._take_queued(chosen, now)) if chosen else []
+
+    def give_back(self, entries: Sequence[Entry]) -> None:
+        """Return claimed runs that have not begun to the queue, as far as they are still ours."""
+        if entries:
+            statement(self._using, lambda: give_back(self._using, entries))
 
     def is_anything_queued(self, now: datetime) -> bool:
         """Whether a run waits in the queue whose time has come."""
@@ -106,7 +126,9 @@ class Claims:
             self._plan(draft, state, open_runs[state.pk], now)
         if draft.states:
             save_states(self._using, draft.states, PLANNED)
+            barriers.reach("record.before")
             Run.objects.using(self._using).bulk_create(draft.runs, ignore_conflicts=True)
+            barriers.reach("record.after")
         return draft
 
     def _lock_due(self, horizon: datetime, limit: int) -> list[JobState]:
@@ -219,34 +241,43 @@ class Claims:
                 entries.append(make_entry(run, run.job, missed=draft.missed.get(key)))
         return entries
 
-    def _take_queued(self, now: datetime, slots: int) -> list[Entry]:
+    def _choose_queued(self, now: datetime, slots: int) -> list[int]:
+        """The oldest queued runs whose jobs have no holder, one of each job; nothing is locked."""
+        busy = Run.objects.filter(held_lock=OuterRef("lock_key"))
+        waiting = (
+            Run.objects.using(self._using)
+            .filter(Q(lock_key="") | ~Exists(busy))
+            .filter(status=Status.QUEUED, available_at__lte=now, job__in=self._my_jobs())
+            .order_by("-priority", "available_at", "pk")
+            .values_list("pk", "lock_key")
+        )
+        chosen: dict[str, int] = {}
+        page = max(PAGE, slots)
+        while len(chosen) < slots:
+            others = waiting.exclude(lock_key__in=set(chosen) - {""}).exclude(pk__in=chosen.values())
+            batch = list(others[:page])
+            for pk, lock_key in batch:
+                chosen.setdefault(lock_key or f"run {pk}", pk)
+            if len(batch) < page:
+                break
+        return list(chosen.values())[:slots]
+
+    def _take_queued(self, ids: Sequence[int], now: datetime) -> list[Entry]:
+        """Those that nobody else has taken, or is taking."""
+        skip_locked = connections[self._using].features.has_select_for_update_skip_locked
+        rows = Run.objects.using(self._using).filter(pk__in=ids, status=Status.QUEUED)
+        mine = rows.filter(lease_is_valid(self._lease.instance_id)).select_for_update(skip_locked=skip_locked)
+        taken = list(mine.order_by("pk").values_list("pk", flat=True))
         claim_id = uuid.uuid4()
-        ids = self._lock_queued(slots, now)
-        if not ids:
-            return []
-        Run.objects.using(self._using).filter(pk__in=ids, status=Status.QUEUED).update(
+        rows.filter(pk__in=taken).update(
             status=Status.CLAIMED,
             instance=self._lease.instance_id,
             claim_id=claim_id,
             claimed_at=now,
         )
-        runs = Run.objects.using(self._using).select_related("job").filter(pk__in=ids, claim_id=claim_id)
+        barriers.reach("take.inside", taken)
+        runs = Run.objects.using(self._using).select_related("job").filter(pk__in=taken, claim_id=claim_id)
         return [make_entry(run, run.job) for run in runs if run.job is not None]
-
-    def _lock_queued(self, slots: int, now: datetime) -> list[int]:
-        skip_locked = connections[self._using].features.has_select_for_update_skip_locked
-        busy = Run.objects.filter(held_lock=OuterRef("lock_key"))
-        waiting = (
-            Run.objects.using(self._using)
-            .select_for_update(skip_locked=skip_locked)
-            .filter(lease_is_valid(self._lease.instance_id), Q(lock_key="") | ~Exists(busy))
-            .filter(status=Status.QUEUED, available_at__lte=now, job__in=self._my_jobs())
-            .order_by("-priority", "available_at", "pk")
-        )
-        chosen: dict[str, int] = {}
-        for pk, lock_key in waiting.values_list("pk", "lock_key")[: slots * 4]:
-            chosen.setdefault(lock_key or f"run {pk}", pk)
-        return list(chosen.values())[:slots]
 
 
 def lock_key(job: Job) -> str:
@@ -295,7 +326,12 @@ def make_entry(run: Run, job: Job, missed: tuple[datetime, datetime, int] | None
         instance_id=run.instance_id,
         claim_id=run.claim_id,
         starting_deadline=job.starting_deadline if run.origin == Origin.SCHEDULE else None,
+        timeout=job.timeout,
         max_runs=job.max_runs,
         missed=missed,
+        overlap=job.overlap,
+        max_queued=job.max_queued,
+        claimed_at=run.claimed_at,
+        has_queued=run.reason == Reason.OVERLAP,
         is_caught_up=job.misfire == Misfire.RUN_ALL and due_at < (run.claimed_at or due_at),
     )

@@ -2,7 +2,8 @@
 
 One writer. It writes at once when idle and in batches under load: whatever has finished while the last batch was
 being written is the next. A batch is one transaction: the state rows are locked, then the runs that are still running
-and ours; these get their result, their locks are freed, and the states learn of it. A run that was declared lost
+and ours; these get their result, their locks are freed (but of runs that have timed out and execute on, see overruns),
+and the states learn of it. A run that was declared lost
 meanwhile keeps that status; its result is refused, with an event. A run of a job that somebody is editing waits for
 the next batch.
 
@@ -20,11 +21,14 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 from django.db import DataError, IntegrityError
 
 from django_gocron import events
+from django_gocron.engine import barriers
 from django_gocron.engine.database import unit
+from django_gocron.engine.overruns import Overruns
 from django_gocron.engine.replanning import upsert_targets
+from django_gocron.engine.retrying import Failure, retry_failed
 from django_gocron.engine.settling import lock_free_states, save_settled
 from django_gocron.models import JobState, Run
-from django_gocron.models.choices import Status
+from django_gocron.models.choices import Reason, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -82,12 +86,18 @@ class Completions:
         self._using = using
         self._clock = clock
         self._memory = memory
+        self._overruns = Overruns(using, clock, memory)
         self._waiting: deque[Result] = deque()
         self._ready = threading.Event()
 
     def add(self, entry: Entry, outcome: Outcome) -> None:
         """Take the result of a run; returns at once."""
         self._waiting.append((entry, outcome))
+        self._ready.set()
+
+    def add_overrun(self, entry: Entry, outcome: Outcome) -> None:
+        """Take the result of a run that had timed out, which comes too late; returns at once."""
+        self._overruns.add(entry, outcome)
         self._ready.set()
 
     def wait(self, seconds: float) -> None:
@@ -102,24 +112,35 @@ class Completions:
         return len(self._waiting)
 
     def flush(self) -> int:
-        """Write one batch; answer how many results it settled. Raises ``DatabaseError`` when the database is away: then
-        nothing is lost, and the next call tries again."""
+        """Write one batch, and free the locks of overruns; answer how many results that settled. Raises
+        ``DatabaseError`` when the database is away: then nothing is lost, and the next call tries again."""
         self._ready.clear()
+        return self._flush_batch() + self._overruns.free()
+
+    def _flush_batch(self) -> int:
         batch = self._next_batch()
         if not batch:
             return 0
+        barriers.reach("finish.before", [entry for entry, _outcome in batch])
         report = self._write_readily(batch)
+        barriers.reach("finish.after", [entry for entry, _outcome in batch])
         for item in batch:
             self._waiting.popleft()
             if item[0].run_id in report.blocked:
                 self._waiting.append(item)
         settled = [entry for entry, _outcome in batch if entry.run_id not in report.blocked]
-        self._memory.forget(settled)
+        self._forget(batch, report.blocked)
         for fact in report.facts:
             events.publish(fact)
         if settled and self._waiting:
             self._ready.set()
         return len(settled)
+
+    def _forget(self, batch: Sequence[Result], blocked: set[int]) -> None:
+        """What is settled, and has really ended."""
+        settled = [item for item in batch if item[0].run_id not in blocked]
+        self._overruns.note_recorded(entry for entry, outcome in settled if outcome.still_executes)
+        self._memory.forget(entry for entry, outcome in settled if not outcome.still_executes)
 
     def _next_batch(self) -> list[Result]:
         """The oldest results, as many as make a statement that every database takes."""
@@ -156,6 +177,7 @@ class Completions:
         report = _Report()
         written: list[Run] = []
         settled: dict[int, tuple[JobState, datetime]] = {}
+        failures: list[Failure] = []
         for entry, outcome in batch:
             status, finished_at = rows.get(entry.run_id, ("", None))
             is_running = status == Status.RUNNING
@@ -169,11 +191,17 @@ class Completions:
             if is_running:  # else it is written already, by a write whose answer got lost
                 _learn(state, entry, outcome)
                 written.append(_make_row(entry, outcome))
+                if _may_be_retried(outcome):
+                    failures.append(
+                        Failure(run_id=entry.run_id, at=outcome.finished_at, after=outcome.retry_after)
+                    )
                 if state.pk:
                     settled[state.pk] = (state, outcome.finished_at)
             report.facts.append(_fact(entry, outcome, state.failures_in_row))
         self._save(written)
+        report.facts.extend(retry_failed(self._using, failures))
         save_settled(self._using, settled)
+        barriers.reach("finish.inside")
         return report
 
     def _lock_states(self, job_ids: set[int]) -> dict[int, JobState]:
@@ -207,12 +235,17 @@ class Completions:
         return events.ResultRefused(at=self._clock.now(), status=outcome.status, **entry.identity())
 
 
+def _may_be_retried(outcome: Outcome) -> bool:
+    """Arguments that do not fit will not fit the next time."""
+    return outcome.status in (Status.FAILED, Status.TIMED_OUT) and outcome.reason != Reason.BAD_ARGUMENTS
+
+
 def _make_row(entry: Entry, outcome: Outcome) -> Run:
     """As much of the row as is written. The row is there, and locked: the rest of it is not looked at."""
     return Run(
         pk=entry.run_id,
         scheduled_for=entry.scheduled_for,
-        held_lock=None,
+        held_lock=(entry.lock_key or None) if outcome.still_executes else None,
         status=outcome.status,
         reason=outcome.reason,
         started_at=outcome.started_at,
@@ -235,7 +268,7 @@ def _learn(state: JobState, entry: Entry, outcome: Outcome) -> None:
     if outcome.status == Status.SUCCEEDED:
         state.failures_in_row = 0
         state.last_success, state.last_success_at = entry.run_id, outcome.finished_at
-    elif outcome.status == Status.FAILED:
+    elif outcome.status in (Status.FAILED, Status.TIMED_OUT):
         state.failures_in_row += 1
         state.last_failure, state.last_failure_at = entry.run_id, outcome.finished_at
 
@@ -245,6 +278,16 @@ def _fact(entry: Entry, outcome: Outcome, failures_in_row: int) -> events.Event:
         return events.RunSucceeded(at=outcome.finished_at, took=outcome.took, **entry.identity())
     if outcome.status == Status.CANCELLED:
         return events.RunCancelled(at=outcome.finished_at, reason=outcome.reason, **entry.identity())
+    if outcome.status == Status.TIMED_OUT:
+        return events.RunTimedOut(
+            at=outcome.finished_at,
+            took=outcome.took,
+            timeout=entry.timeout or outcome.took,
+            still_executes=outcome.still_executes,
+            traceback=outcome.traceback,
+            failures_in_row=failures_in_row,
+            **entry.identity(),
+        )
     return events.RunFailed(
         at=outcome.finished_at,
         took=outcome.took,

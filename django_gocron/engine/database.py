@@ -130,6 +130,7 @@ def statement(using: str, work: Callable[[], T], *, attempts: int = ATTEMPTS) ->
 def read(using: str, work: Callable[[], T], *, attempts: int = ATTEMPTS) -> T:
     """Run ``work``, which must be repeatable, again after a lost connection, a deadlock or a lock not obtained."""
     for attempt in range(1, attempts):
+        stamp()
         try:
             return work()
         except PASSING as error:
@@ -174,24 +175,37 @@ def _paced(using: str, work: Callable[[], T]) -> T:
             _last_write[0] = clock.boottime()
 
 
-_engine_threads: set[int] = set()
+_stamps: dict[int, float] = {}
+"""When each engine thread was last seen at work, by its ident, in seconds since boot."""
+
+
+def stamp() -> None:
+    """Note that the current thread, if it is the engine's, is at work."""
+    ident = threading.get_ident()
+    if ident in _stamps:
+        _stamps[ident] = clock.boottime()
+
+
+def stamped_at(ident: int | None) -> float | None:
+    """When that engine thread was last seen at work, in seconds since boot; None: it does not run."""
+    return _stamps.get(ident) if ident is not None else None
 
 
 @contextmanager
 def engine_thread(using: str) -> Iterator[None]:
     """Mark the current thread as the engine's for as long as it lives, and close its connections when it ends."""
-    _engine_threads.add(threading.get_ident())
+    _stamps[threading.get_ident()] = clock.boottime()
     connections[using].close()
     try:
         yield
     finally:
-        _engine_threads.discard(threading.get_ident())
+        _stamps.pop(threading.get_ident(), None)
         connections.close_all()
 
 
 def _prepare(sender: Any, connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
     """The engine's own connections are kept open; on MySQL and MariaDB their waits are limited."""
-    if threading.get_ident() not in _engine_threads:
+    if threading.get_ident() not in _stamps:
         return
     _keep_open(connection)
     if connection.vendor == "mysql":

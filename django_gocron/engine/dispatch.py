@@ -6,10 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from django_gocron import events, registry
-from django_gocron.context import Missed, RunContext
+from django_gocron.context import Cause, Missed, RunContext
+from django_gocron.engine import barriers
 from django_gocron.engine.memory import State
+from django_gocron.engine.tokens import draw_token
 from django_gocron.executors.base import Work
 from django_gocron.executors.outcome import Outcome
+from django_gocron.executors.output import Output
 
 if TYPE_CHECKING:
     from django_gocron.engine.capacity import Capacity
@@ -17,7 +20,9 @@ if TYPE_CHECKING:
     from django_gocron.engine.completions import Completions
     from django_gocron.engine.lease import Lease
     from django_gocron.engine.memory import Entry, Memory
+    from django_gocron.engine.timeouts import Timeouts
     from django_gocron.executors.base import Executor
+    from django_gocron.registry import Task
 
 
 class Dispatch:
@@ -26,14 +31,18 @@ class Dispatch:
 
     def __init__(
         self,
+        using: str,
         executor: Executor,
+        timeouts: Timeouts,
         completions: Completions,
         capacity: Capacity,
         memory: Memory,
         lease: Lease,
         clock: Clock,
     ) -> None:
+        self._using = using
         self._executor = executor
+        self._timeouts = timeouts
         self._completions = completions
         self._capacity = capacity
         self._memory = memory
@@ -46,60 +55,80 @@ class Dispatch:
         if task is None:
             self._fail_unknown(entry)
             return
+        output = Output()
         self._executor.submit(
             Work(
                 task=task,
                 args=entry.args,
                 kwargs=entry.kwargs,
-                context=_context(entry),
+                context=self._context(entry),
                 due_at=entry.due_at,
-                begin=partial(self._begin, entry),
+                begin=partial(self._begin, entry, task, output),
                 finish=partial(self._finish, entry),
+                cancellation=entry.cancellation,
+                output=output,
             )
         )
 
-    def _begin(self, entry: Entry) -> bool | None:
+    def _begin(self, entry: Entry, task: Task, output: Output) -> bool | None:
         """The last look before user code. Past the trust in our lease the run waits for the next renewal: then it
-        begins, late, or it has been taken from us and is dropped."""
+        begins, late, or it has been taken from us and is dropped. One that has been cancelled does not begin."""
+        barriers.reach("begin.before", [entry])
+        if entry.cancellation.cause is Cause.BY_USER:
+            return self._cancel_unbegun(entry)
         if entry.state is State.HOLD and not self._lease.is_trusted:
             return None
         if not self._memory.move(entry, State.HOLD, State.EXECUTING):
             return False
+        barriers.reach("begin.after", [entry])
+        self._timeouts.watch(entry, output, is_async=task.is_async)
         now = self._clock.now()
         events.publish(events.RunStarted(at=now, lag=now - entry.due_at, **entry.identity()))
         return True
 
     def _finish(self, entry: Entry, outcome: Outcome) -> None:
+        """Only what executes can become an overrun, so in this order one of the two moves succeeds."""
+        self._timeouts.unwatch(entry)
         self._capacity.note(outcome.took)
-        self._memory.move(entry, State.EXECUTING, State.DONE)
-        self._completions.add(entry, outcome)
+        if not self._memory.move(entry, State.EXECUTING, State.DONE) and self._memory.move(
+            entry, State.OVERRUN, State.DONE
+        ):
+            self._completions.add_overrun(entry, outcome)
+        else:
+            self._completions.add(entry, outcome)
+
+    def _cancel_unbegun(self, entry: Entry) -> bool:
+        if self._memory.move(entry, State.HOLD, State.EXECUTING):
+            self._end_unbegun(entry, status="cancelled", reason="by_user", error_message=entry.cancellation.words)
+        return False
 
     def _fail_unknown(self, entry: Entry) -> None:
         """Its task has gone from the registry since it was claimed; that is an outcome like another."""
-        self._memory.move(entry, State.HOLD, State.EXECUTING)
+        if self._memory.move(entry, State.HOLD, State.EXECUTING):
+            self._end_unbegun(
+                entry,
+                status="failed",
+                reason="exception",
+                error_type="django_gocron.exceptions.UnknownTaskError",
+                error_message=f"No task named {entry.task!r} is registered in this process.",
+            )
+
+    def _end_unbegun(self, entry: Entry, **values: str) -> None:
         now = self._clock.now()
-        message = f"No task named {entry.task!r} is registered in this process."
-        outcome = Outcome(
-            status="failed",
-            reason="exception",
-            started_at=now,
-            finished_at=now,
-            error_type="django_gocron.exceptions.UnknownTaskError",
-            error_message=message,
+        self._finish(entry, Outcome(started_at=now, finished_at=now, **values))  # type: ignore[arg-type]
+
+    def _context(self, entry: Entry) -> RunContext:
+        missed = entry.missed and Missed(first=entry.missed[0], last=entry.missed[1], count=entry.missed[2])
+        return RunContext(
+            run_id=entry.run_id,
+            job_id=entry.job_id,
+            job_name=entry.job_name,
+            task=entry.task,
+            scheduled_for=entry.scheduled_for,
+            attempt=entry.attempt,
+            origin=entry.origin,
+            missed=missed,
+            _lease_lost=entry.lease_lost,
+            _cancellation=entry.cancellation,
+            _draw_token=partial(draw_token, self._using, entry),
         )
-        self._finish(entry, outcome)
-
-
-def _context(entry: Entry) -> RunContext:
-    missed = entry.missed and Missed(first=entry.missed[0], last=entry.missed[1], count=entry.missed[2])
-    return RunContext(
-        run_id=entry.run_id,
-        job_id=entry.job_id,
-        job_name=entry.job_name,
-        task=entry.task,
-        scheduled_for=entry.scheduled_for,
-        attempt=entry.attempt,
-        origin=entry.origin,
-        missed=missed,
-        _lease_lost=entry.lease_lost,
-    )

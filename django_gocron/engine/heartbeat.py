@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from django_gocron import events
 from django_gocron.engine.clock import Reading
 from django_gocron.engine.database import database_now
-from django_gocron.engine.memory import State
+from django_gocron.engine.memory import BEGUN, State
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from django_gocron.engine.clock import Clock, SystemClock
     from django_gocron.engine.lease import Lease
     from django_gocron.engine.memory import Memory
+    from django_gocron.engine.vigil import Vigil
 
 READINGS = 5
 """Of the database's clock at each look; the one with the shortest round trip counts."""
@@ -27,7 +28,10 @@ CALM = 5.0
 class Heartbeat:
     """Called from the heartbeat's thread; ``may_reap`` from the loop's."""
 
-    def __init__(self, using: str, clock: Clock, lease: Lease, memory: Memory, *, every: timedelta) -> None:
+    def __init__(
+        self, using: str, clock: Clock, lease: Lease, memory: Memory, vigil: Vigil, *, every: timedelta
+    ) -> None:
+        self._vigil = vigil
         self._using = using
         self._clock = clock
         self._lease = lease
@@ -36,6 +40,8 @@ class Heartbeat:
         self._steady_since: float | None = None
         self._last_renewal = clock.boottime()
         self._wake = threading.Event()
+        self.is_hopeless = False
+        """Whether threads of this instance have stalled for so long that it must end."""
 
     def step(self) -> None:
         """One beat, then the wait for the next. Raises ``DatabaseError`` when the database is away."""
@@ -47,11 +53,21 @@ class Heartbeat:
 
     def beat(self) -> None:
         steady, self._steady_since = self._steady_since, None  # until this beat has succeeded
+        if stalled := self._vigil.find_stalled():
+            self._note_stall(stalled)
+            return
         offset, jumped = measure(self._using, self._clock)
         if self._lease.renew(clock_offset=offset):
             self._note_renewal(None if jumped else steady)
         else:
             self._start_anew()
+
+    def _note_stall(self, threads: list[str]) -> None:
+        """The lease is left to run out; with it ends the chance that the threads come back."""
+        self.is_hopeless = not self._lease.is_trusted
+        events.publish(
+            events.EngineStalled(at=self._clock.now(), threads=tuple(threads), is_hopeless=self.is_hopeless)
+        )
 
     @property
     def may_reap(self) -> bool:
@@ -70,7 +86,7 @@ class Heartbeat:
         was = self._lease.instance_id
         self._lease.distrust()
         self._memory.forget(self._memory.withdraw(State.HELD, State.STARTING, State.HOLD))
-        running = self._memory.entries(State.EXECUTING)
+        running = self._memory.entries(*BEGUN)
         for entry in running:
             entry.lease_lost.set()
         events.publish(events.LeaseLost(at=self._clock.now(), instance=was, running=len(running)))

@@ -21,6 +21,7 @@ from django.db.models import Exists
 
 import django_gocron
 from django_gocron import registry
+from django_gocron.engine import barriers
 from django_gocron.engine.database import DatabaseNow, read, statement
 from django_gocron.models import Instance
 
@@ -91,6 +92,7 @@ class Lease:
         """Extend the lease; False when the row has been reaped. ``clock_offset`` is in seconds."""
         asked_at = self._clock.boottime()
         mine = Instance.objects.using(self._using).unreaped().filter(pk=self.instance_id)
+        barriers.reach("renew.before")
         renewed = statement(
             self._using,
             lambda: mine.update(
@@ -99,6 +101,7 @@ class Lease:
                 clock_offset=clock_offset,
             ),
         )
+        barriers.reach("renew.after")
         if renewed:
             self._trust_from(asked_at)
         return bool(renewed)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django_gocron.engine import barriers
+from django_gocron.planning import PUNCTUAL
+
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from django_gocron.engine.audit import Audit
+    from django_gocron.engine.cancelling import CancelRequests
     from django_gocron.engine.capacity import Capacity
     from django_gocron.engine.claims import Claims
     from django_gocron.engine.clock import Clock
@@ -36,6 +40,7 @@ class Loop:
         recovery: Recovery,
         audit: Audit,
         retention: Retention,
+        cancel_requests: CancelRequests,
         heartbeat: Heartbeat,
         wakeup: Wakeup,
         ahead: timedelta,
@@ -49,6 +54,8 @@ class Loop:
         self._recovery = recovery
         self._audit = audit
         self._retention = retention
+        self._cancel_requests = cancel_requests
+        self._was_woken = False
         self._heartbeat = heartbeat
         self._wakeup = wakeup
         self._ahead = ahead
@@ -59,22 +66,40 @@ class Loop:
     def step(self) -> None:
         """One pass, then the wait for the next. Raises ``DatabaseError`` when the database is away."""
         self._sweep.step()
+        self._give_back_late(self._clock.now())
         self.claim(self._clock.now())
+        self._cancel_requests.step(at_once=self._was_woken)
         self._look_after_others()
-        self._wakeup.wait(self._seconds_to_next())
+        self._was_woken = self._wakeup.wait(self._seconds_to_next())
 
     def claim(self, now: datetime) -> int:
         """Claim what is due soon after ``now`` and what is queued; answer how many runs that were."""
         entries: list[Entry] = []
-        if self._claims.is_anything_queued(now):
+        is_queued = self._claims.is_anything_queued(now)
+        if is_queued:
             entries += self._claims.claim_queued(now, slots=self._capacity.queue_slots)
+            barriers.reach("take.after", entries)
         self._next_due_at = self._claims.next_due_at()
         if self._next_due_at is not None and self._next_due_at <= now + self._ahead:
             entries += self._claims.claim(now, room=self._capacity.room - len(entries))
             self._next_due_at = self._claims.next_due_at()
+        self._wakeup.awaits_ends = is_queued or self._is_behind(now)
         if entries:
             self._memory.add(entries)
         return len(entries)
+
+    def _is_behind(self, now: datetime) -> bool:
+        """Whether ticks are left unclaimed that are due: there was no room for them."""
+        return self._next_due_at is not None and self._next_due_at <= now
+
+    def _give_back_late(self, now: datetime) -> None:
+        """What should have started a second ago and has not is for others to have. Should the answer get lost, the
+        audit finds what is still ours."""
+        late = self._memory.withdraw_late(now - PUNCTUAL)
+        try:
+            self._claims.give_back(late)
+        finally:
+            self._memory.forget(late)
 
     def _look_after_others(self) -> None:
         now = self._clock.boottime()

@@ -3,14 +3,16 @@
 States of an entry, and who moves it:
 
     held ──timer──> starting ──timer──> hold ──executor──> executing ──executor──> done ──writer──> (forgotten)
+      │                 │                 │                   └──timer──> overrun ──executor──> done
       │                 │                 └──at the stop──> giving_back ──> (forgotten)
       │                 └──timer (its lock is taken: to be looked at again)──> held
       └──at the stop──> giving_back ──> (forgotten)
 
 ``held``: claimed in the database, waiting for its instant. ``starting``: the write that makes it running is under
 way. ``hold``: running in the database, in the hands of an executor until the instant. ``executing``: user code runs.
-``done``: it has ended, the result waits to be written. ``giving_back``: it goes back to the queue; only what user code
-has not begun for may. When the lease is lost, what has not begun is forgotten at once. A crash loses the memory: the
+``overrun``: it has timed out, and user code runs on. ``done``: user code has ended; the result waits to be written, or
+the lock of an overrun to be freed. ``giving_back``: it goes back to the queue; only what user code has not begun for
+may. When the lease is lost, what has not begun is forgotten at once. A crash loses the memory: the
 rows say which instance had them, and another one recovers them when the lease is over.
 """
 
@@ -23,6 +25,8 @@ from enum import Enum, auto
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from django_gocron.context import Cancellation
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime, timedelta
@@ -34,11 +38,15 @@ class State(Enum):
     STARTING = auto()
     HOLD = auto()
     EXECUTING = auto()
+    OVERRUN = auto()
     DONE = auto()
     GIVING_BACK = auto()
 
 
-IN_A_SLOT = (State.STARTING, State.HOLD, State.EXECUTING)
+BEGUN = (State.EXECUTING, State.OVERRUN)
+"""The states in which user code runs."""
+
+IN_A_SLOT = (State.STARTING, State.HOLD, *BEGUN)
 """The states in which an entry occupies one of the instance's workers."""
 
 
@@ -61,20 +69,37 @@ class Entry:
     instance_id: UUID
     claim_id: UUID
     starting_deadline: timedelta | None = None
+    timeout: timedelta | None = None
     max_runs: int | None = None
     missed: tuple[datetime, datetime, int] | None = None
+    overlap: str = ""
+    max_queued: int = 1
     is_caught_up: bool = False
+    has_queued: bool = False
+    """Whether it has waited in the queue for the end of the job's live run."""
+    claimed_at: datetime | None = None
     state: State = State.HELD
     lease_lost: threading.Event = field(default_factory=threading.Event)
+    cancellation: Cancellation = field(default_factory=Cancellation)
     order: tuple[datetime, int, int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.order = (self.due_at, -self.priority, self.run_id)
 
     @property
-    def overlaps(self) -> bool:
-        """Whether it may run beside another run of its job."""
-        return not self.lock_key
+    def waits_since(self) -> datetime:
+        """From when on it could have started here."""
+        return max(self.due_at, self.claimed_at or self.due_at)
+
+    @property
+    def is_tick(self) -> bool:
+        """Whether it is the first attempt of a planned tick."""
+        return self.origin == "schedule" and self.attempt == 1
+
+    @property
+    def must_queue(self) -> bool:
+        """Whether it waits behind the ticks of its job that are queued already."""
+        return self.is_tick and self.overlap in ("queue", "queue_latest") and not self.has_queued
 
     def identity(self) -> dict[str, Any]:
         """What every event about this run says of it."""
@@ -156,6 +181,14 @@ class Memory:
         """Move everything in these states, none of which has begun, to ``giving_back``, and answer it."""
         with self._changed:
             found = self.entries(*states)
+            for entry in found:
+                self._set(entry, State.GIVING_BACK)
+        return found
+
+    def withdraw_late(self, before: datetime) -> list[Entry]:
+        """Move what is held, and was due and ours ``before`` an instant, to ``giving_back``, and answer it."""
+        with self._changed:
+            found = [entry for entry in self.held() if entry.waits_since < before]
             for entry in found:
                 self._set(entry, State.GIVING_BACK)
         return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from django.utils.module_loading import import_string
 
 from django_gocron.engine.audit import Audit
+from django_gocron.engine.cancelling import CancelRequests
 from django_gocron.engine.capacity import Capacity
 from django_gocron.engine.claims import Claims
 from django_gocron.engine.completions import Completions
@@ -16,11 +17,15 @@ from django_gocron.engine.heartbeat import Heartbeat
 from django_gocron.engine.lease import Lease
 from django_gocron.engine.loop import Loop
 from django_gocron.engine.memory import Memory
+from django_gocron.engine.queues import Queues
 from django_gocron.engine.recovery import Recovery
+from django_gocron.engine.refusals import Refusals
 from django_gocron.engine.retention import Retention
 from django_gocron.engine.starts import Starts
 from django_gocron.engine.sweeping import Sweep
+from django_gocron.engine.timeouts import Timeouts
 from django_gocron.engine.timers import Timer
+from django_gocron.engine.vigil import Vigil
 from django_gocron.engine.wakeup import Wakeup
 
 if TYPE_CHECKING:
@@ -54,6 +59,7 @@ class Parts:
     using: str
     clock: Clock
     memory: Memory
+    capacity: Capacity
     lease: Lease
     heartbeat: Heartbeat
     completions: Completions
@@ -61,7 +67,10 @@ class Parts:
     sweep: Sweep
     loop: Loop
     recovery: Recovery
+    cancel_requests: CancelRequests
+    timeouts: Timeouts
     timer: Timer
+    vigil: Vigil
     wakeup: Wakeup
 
 
@@ -76,12 +85,16 @@ def assemble(options: Options, clock: Clock) -> Parts:
         labels=options.labels,
         workers=options.workers,
     )
-    heartbeat = Heartbeat(using, clock, lease, memory, every=options.heartbeat)
+    vigil = Vigil(options.lease)
+    heartbeat = Heartbeat(using, clock, lease, memory, vigil, every=options.heartbeat)
     completions = Completions(using, clock, memory)
     executor: Executor = import_string(EXECUTOR)(clock, workers=options.workers)
     capacity = Capacity(memory, slots=options.workers, ahead=options.ahead)
-    dispatch = Dispatch(executor, completions, capacity, memory, lease, clock)
-    sweep, recovery = Sweep(using, clock), Recovery(using, clock)
+    timeouts = Timeouts(clock, memory, completions)
+    dispatch = Dispatch(using, executor, timeouts, completions, capacity, memory, lease, clock)
+    sweep, recovery = Sweep(using, clock), Recovery(using, clock, lambda: heartbeat.may_reap)
+    cancel_requests = CancelRequests(using, clock, memory, every=options.poll)
+    refusals = Refusals(using, clock, memory, recovery, Queues(using, clock, memory, wakeup.wake))
     loop = Loop(
         clock=clock,
         memory=memory,
@@ -91,16 +104,25 @@ def assemble(options: Options, clock: Clock) -> Parts:
         recovery=recovery,
         audit=Audit(using, clock, lease, memory, every=options.heartbeat),
         retention=Retention(using, clock),
+        cancel_requests=cancel_requests,
         heartbeat=heartbeat,
         wakeup=wakeup,
         ahead=options.ahead,
         poll=options.poll,
     )
-    timer = Timer(clock, memory, Starts(using, clock, lease, memory), dispatch.execute, slots=options.workers)
+    timer = Timer(
+        clock,
+        memory,
+        Starts(using, clock, lease, memory, refusals),
+        timeouts,
+        dispatch.execute,
+        slots=options.workers,
+    )
     return Parts(
         using=using,
         clock=clock,
         memory=memory,
+        capacity=capacity,
         lease=lease,
         heartbeat=heartbeat,
         completions=completions,
@@ -108,6 +130,9 @@ def assemble(options: Options, clock: Clock) -> Parts:
         sweep=sweep,
         loop=loop,
         recovery=recovery,
+        cancel_requests=cancel_requests,
+        timeouts=timeouts,
         timer=timer,
+        vigil=vigil,
         wakeup=wakeup,
     )

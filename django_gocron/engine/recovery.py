@@ -2,8 +2,8 @@
 
 A reaper looks for live runs and instances whose lease is over on the database's clock. In one transaction it marks the
 instance as reaped, which only one can do, then: ``claimed`` runs, which have certainly not begun, go back to the
-queue; ``running`` ones are lost; every lock the instance held is freed. What an instance commits late is found by the
-next look.
+queue; ``running`` ones are lost, and tried again where their job asks for that; every lock the instance held is
+freed. What an instance commits late is found by the next look.
 
 An instance reaps only after its own renewals have succeeded for some time without a gap: after an outage of the
 database everyone renews before anyone reaps.
@@ -11,49 +11,75 @@ database everyone renews before anyone reaps.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from django_gocron import events
-from django_gocron.engine.database import DatabaseNow, unit
+from django_gocron.engine import barriers
+from django_gocron.engine.database import DatabaseNow, read, unit
+from django_gocron.engine.quarantine import note_crashes
 from django_gocron.engine.requeueing import OWNED, requeue
-from django_gocron.engine.settling import lock_free_states, save_settled
+from django_gocron.engine.retrying import retry_lost
+from django_gocron.engine.settling import lock_free_states
 from django_gocron.models import Instance, Run
 from django_gocron.models.choices import Reason, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
     from datetime import datetime
     from uuid import UUID
 
+    from django.db.models import QuerySet
+
     from django_gocron.engine.clock import Clock
-    from django_gocron.models import JobState
 
 
 class Recovery:
-    """Called from the loop's thread."""
+    """``reap`` is called from the loop's thread, ``reap_holders`` from the timer's."""
 
-    def __init__(self, using: str, clock: Clock) -> None:
+    def __init__(self, using: str, clock: Clock, may_reap: Callable[[], bool]) -> None:
         self._using = using
         self._clock = clock
+        self._may_reap = may_reap
 
     def reap(self) -> int:
         """Recover the runs of every instance that is gone; answer how many instances were."""
         expired = Instance.objects.using(self._using).unreaped().filter(lease_expires_at__lt=DatabaseNow())
         late = Run.objects.using(self._using).filter(
-            Q(instance__reaped_at__isnull=False) | Q(instance__stopped_at__isnull=False),
-            status__in=(Status.CLAIMED, Status.RUNNING),
+            Q(instance__reaped_at__isnull=False) | Q(instance__stopped_at__isnull=False)
         )
-        found = expired.order_by().values_list("pk").union(late.order_by().values_list("instance"))
+        owned, locked = late.filter(status__in=OWNED), late.filter(held_lock__isnull=False)
+        found = (
+            expired.order_by()
+            .values_list("pk")
+            .union(owned.order_by().values_list("instance"), locked.order_by().values_list("instance"))
+        )
         gone = {instance_id for (instance_id,) in found}
         for instance_id in gone:
             self._reap_one(instance_id)
         return len(gone)
 
+    def reap_holders(self, lock_keys: set[str]) -> set[str]:
+        """Of these locks, free those whose holders' instances are gone, if we may judge others yet. Answers which locks
+        such holders have, or had."""
+        alive = Instance.objects.unreaped().filter(
+            pk=OuterRef("instance"), lease_expires_at__gt=DatabaseNow()
+        )
+        locked = Run.objects.using(self._using).filter(instance__isnull=False, held_lock__in=lock_keys)
+        abandoned = locked.filter(~Exists(alive))
+        holders = dict(read(self._using, lambda: list(abandoned.values_list("held_lock", "instance"))))
+        if self._may_reap():
+            for instance_id in set(holders.values()):
+                self._reap_one(instance_id)
+        return {key for key in holders if key}
+
     def _reap_one(self, instance_id: UUID) -> None:
+        barriers.reach("reap.before")
         for fact in unit(self._using, lambda: self._recover(instance_id)):
             events.publish(fact)
+        barriers.reach("reap.after")
 
     def _recover(self, instance_id: UUID) -> list[events.Event]:
         rows = Instance.objects.using(self._using).filter(pk=instance_id)
@@ -63,56 +89,66 @@ class Recovery:
         if row is None:
             return []
         now = self._clock.now()
-        requeued, lost = release_runs(
+        released = release_runs(
             self._using, instance_id, now, unbegun=Reason.RECOVERED, begun=Reason.INSTANCE_GONE
         )
-        if not is_news and not requeued and not lost:
+        barriers.reach("reap.inside")
+        if not is_news and not released.requeued and not released.lost:
             return []
         reaped = events.InstanceReaped(
-            at=now, instance=instance_id, name=row.name, requeued=requeued, lost=len(lost)
+            at=now, instance=instance_id, name=row.name, requeued=released.requeued, lost=released.lost
         )
-        return [reaped, *lost]
+        return [reaped, *released.facts]
 
 
-def stop_instance(using: str, instance_id: UUID, now: datetime) -> list[events.RunLost]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """How many runs of an instance were queued again and how many were lost, and what there is to tell of it."""
+
+    requeued: int
+    lost: int
+    facts: list[events.Event]
+
+
+def stop_instance(using: str, instance_id: UUID, now: datetime) -> list[events.Event]:
     """The last transaction of an instance: what still executes is lost, its locks are freed, its row says stopped."""
 
-    def write() -> list[events.RunLost]:
-        _requeued, lost = release_runs(
-            using, instance_id, now, unbegun=Reason.GIVEN_BACK, begun=Reason.SHUTDOWN
-        )
+    def write() -> list[events.Event]:
+        released = release_runs(using, instance_id, now, unbegun=Reason.GIVEN_BACK, begun=Reason.SHUTDOWN)
         Instance.objects.using(using).filter(pk=instance_id).update(stopped_at=DatabaseNow())
-        return lost
+        barriers.reach("resign.inside")
+        return released.facts
 
+    barriers.reach("resign.before")
     return unit(using, write)
 
 
-def release_runs(
-    using: str, instance_id: UUID, now: datetime, *, unbegun: Reason, begun: Reason
-) -> tuple[int, list[events.RunLost]]:
+def release_runs(using: str, instance_id: UUID, now: datetime, *, unbegun: Reason, begun: Reason) -> Released:
     """Take its runs from an instance: what has not begun is queued, the rest is lost. Inside a transaction of the
     caller's. Runs of jobs that somebody is editing are left for the next look."""
     owned = Run.objects.using(using).filter(instance=instance_id, status__in=OWNED)
     states = lock_free_states(using, set(owned.filter(job__isnull=False).values_list("job_id", flat=True)))
     free = owned.filter(Q(job__isnull=True) | Q(job__in=states))
     requeued = requeue(free.filter(status=Status.CLAIMED), unbegun)
-    lost = list(free.filter(status=Status.RUNNING).select_for_update().order_by("pk").defer("args", "kwargs"))
-    Run.objects.using(using).filter(pk__in=[run.pk for run in lost]).update(
-        status=Status.LOST, reason=begun, finished_at=now
-    )
+    lost = _lose(using, free.filter(status=Status.RUNNING), begun, now)
     locks = Run.objects.using(using).filter(instance=instance_id, held_lock__isnull=False)
     locks.exclude(status=Status.RUNNING).update(held_lock=None)
-    _note_crashes(using, [states[run.job_id] for run in lost if run.job_id in states], now)
-    return requeued, [_lost(run, begun, now) for run in lost]
+    retries = retry_lost(using, lost, now)
+    crashed = [(states[run.job_id], run.job) for run in lost if run.job and run.job_id in states]
+    quarantined = note_crashes(using, crashed, now, is_crash=begun is Reason.INSTANCE_GONE)
+    return Released(
+        requeued=requeued,
+        lost=len(lost),
+        facts=[*(_lost(run, begun, now) for run in lost), *retries, *quarantined],
+    )
 
 
-def _note_crashes(using: str, states: Sequence[JobState], now: datetime) -> None:
-    """One outcome for each lost run; a job may have had several."""
-    for state in states:
-        state.add_outcome(Status.LOST.value, None)
-        state.crashes_in_row += 1
-        state.last_status = Status.LOST.value
-    save_settled(using, {state.pk: (state, now) for state in states})
+def _lose(using: str, running: QuerySet[Run], reason: Reason, now: datetime) -> list[Run]:
+    """Declare runs lost; answer them, with their jobs. The jobs are read, not locked."""
+    ids = list(running.select_for_update().order_by("pk").values_list("pk", flat=True))
+    rows = Run.objects.using(using).filter(pk__in=ids)
+    rows.update(status=Status.LOST, reason=reason, finished_at=now)
+    return list(rows.select_related("job").order_by("pk"))
 
 
 def _lost(run: Run, reason: Reason, now: datetime) -> events.RunLost:

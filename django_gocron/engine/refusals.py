@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from django.db import connections
 
 from django_gocron import events
-from django_gocron.engine.database import read, statement, unit
+from django_gocron.engine.database import statement, unit
+from django_gocron.engine.locks import held_keys
 from django_gocron.engine.memory import State
 from django_gocron.engine.requeueing import OWNED, claims_of, give_back
 from django_gocron.engine.settling import lock_free_states, settle
 from django_gocron.models import Run
-from django_gocron.models.choices import Origin, Reason, Status
+from django_gocron.models.choices import Overlap, Reason, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,15 +25,19 @@ if TYPE_CHECKING:
 
     from django_gocron.engine.clock import Clock
     from django_gocron.engine.memory import Entry, Memory
+    from django_gocron.engine.queues import Queues
+    from django_gocron.engine.recovery import Recovery
 
 
 class Refusals:
     """Ends runs before they begin. Called from the timer's thread only."""
 
-    def __init__(self, using: str, clock: Clock, memory: Memory) -> None:
+    def __init__(self, using: str, clock: Clock, memory: Memory, recovery: Recovery, queues: Queues) -> None:
         self._using = using
         self._clock = clock
         self._memory = memory
+        self._recovery = recovery
+        self._queues = queues
 
     def refuse_late(self, entries: list[Entry]) -> list[Entry]:
         """Refuse the entries that are later than their starting deadline; answer the others."""
@@ -42,17 +47,25 @@ class Refusals:
         return [entry for entry in entries if entry.run_id not in late]
 
     def refuse_overlapping(self, entries: list[Entry]) -> None:
-        """Refuse the entries whose instant has come and whose lock is held; those started by hand wait in the queue.
+        """Refuse the entries whose instant has come and whose lock is held, or whose job has ticks queued. Ticks are
+        skipped, or queued where their job says so or where they are being caught up with; retries and runs by hand wait
+        in the queue.
 
-        Where the holder is ours and its code has ended, its result is about to be written: wait for that instead.
-        Ticks that are caught up with wait for each other.
+        Where the holder is ours and its code has ended, its result is about to be written: wait for that instead. Where
+        the holder's instance is gone, that is reaped instead, as soon as we may judge others.
         """
         now = self._clock.now()
         ending = {entry.lock_key for entry in self._memory.entries(State.DONE)}
-        busy = [entry for entry in entries if entry.lock_key not in ending and not entry.is_caught_up]
-        due = [entry for entry in busy if entry.due_at <= now]
-        self._return([entry for entry in due if entry.origin == Origin.MANUAL])
-        self.end([entry for entry in due if entry.origin != Origin.MANUAL], Status.SKIPPED, Reason.OVERLAP)
+        due = [entry for entry in entries if entry.due_at <= now and entry.lock_key not in ending]
+        if not due:
+            return
+        abandoned = self._recovery.reap_holders({entry.lock_key for entry in due})
+        due = [entry for entry in due if entry.lock_key not in abandoned]
+        self._return([entry for entry in due if not entry.is_tick])
+        ticks = [entry for entry in due if entry.is_tick]
+        skipped = [entry for entry in ticks if entry.overlap == Overlap.SKIP and not entry.is_caught_up]
+        self.end(skipped, Status.SKIPPED, Reason.OVERLAP)
+        self._queues.join([entry for entry in ticks if entry not in skipped])
 
     def end(self, entries: Sequence[Entry], status: Status, reason: Reason) -> set[int]:
         """Give the runs their last status, in one transaction, and forget them, and those that are not ours any more.
@@ -91,20 +104,10 @@ class Refusals:
         return ending, gone, {pk for pk, found_status in found.items() if found_status == Status.RUNNING}
 
     def _return(self, entries: Sequence[Entry]) -> None:
+        """To the queue, for the reason they were in it."""
         if entries:
-            statement(self._using, lambda: give_back(self._using, entries, Reason.MANUAL))
+            statement(self._using, lambda: give_back(self._using, entries))
             self._memory.forget(entries)
-
-
-def held_keys(using: str, entries: Sequence[Entry]) -> set[str]:
-    """Which of the entries' lock keys another run holds now. An entry that holds its own was started by a write whose
-    answer got lost: it is started again, and found to be running."""
-    keys = {entry.lock_key for entry in entries if entry.lock_key}
-    if not keys:
-        return set()
-    ours = [entry.run_id for entry in entries]
-    held = Run.objects.using(using).filter(held_lock__in=keys).exclude(pk__in=ours)
-    return {key for key in read(using, lambda: list(held.values_list("held_lock", flat=True))) if key}
 
 
 def _skips_locked(using: str) -> bool:

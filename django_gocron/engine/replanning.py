@@ -264,12 +264,15 @@ def _note_finish(batch: _Batch, job: Job, state: JobState, tick: datetime | None
 
 
 def _end_unbegun(batch: _Batch, jobs: Sequence[Job]) -> None:
-    """A job that is paused or disabled has no run that is still to begin, those started by hand excepted."""
     stopped = [job.pk for job in jobs if not job.enabled or job.is_paused_at(batch.now)]
     if stopped:
-        waiting = Run.objects.using(batch.using).filter(
-            job__in=stopped, status__in=(Status.QUEUED, Status.CLAIMED)
-        )
-        waiting.exclude(origin=Origin.MANUAL).update(
-            status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=batch.now, held_lock=None
-        )
+        end_waiting(batch.using, stopped, batch.now)
+
+
+def end_waiting(using: str, job_ids: Collection[int], now: datetime) -> None:
+    """A job that is paused, disabled or quarantined has no run that is still to begin, those started by hand
+    excepted."""
+    waiting = Run.objects.using(using).filter(job__in=job_ids, status__in=(Status.QUEUED, Status.CLAIMED))
+    waiting.exclude(origin=Origin.MANUAL).update(
+        status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=now, held_lock=None
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db.models import Q
+from django.db.models import Case, F, Q, Value, When
 
 from django_gocron.engine.database import DatabaseNow
 from django_gocron.models import Run
@@ -39,12 +39,15 @@ def give_back(using: str, entries: Sequence[Entry], reason: Reason = Reason.GIVE
 def requeue(runs: QuerySet[Run], reason: Reason) -> int:
     """Leave the runs without an owner, their locks free. Answers how many.
 
-    A run whose job is gone, or has been stopped meanwhile, ends instead, unless it was started by hand.
+    What was queued for a reason of its own keeps that. A run whose job is gone, or has been stopped meanwhile, ends
+    instead, unless it was started by hand.
     """
     stopped = Q(job__enabled=False) | Q(job__paused_at__isnull=False, job__paused_until__isnull=True)
     runs.filter(Q(job__isnull=True) | (stopped & ~Q(origin=Origin.MANUAL))).update(
         status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=DatabaseNow(), held_lock=None
     )
+    own = When(reason__in=(Reason.OVERLAP, Reason.RETRY, Reason.MANUAL), then=F("reason"))
+    reasons = Case(own, default=Value(reason.value))
     return runs.update(
-        status=Status.QUEUED, reason=reason, instance=None, claim_id=None, held_lock=None, started_at=None
+        status=Status.QUEUED, reason=reasons, instance=None, claim_id=None, held_lock=None, started_at=None
     )

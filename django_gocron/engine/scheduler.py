@@ -113,6 +113,9 @@ class Scheduler:
         self._stop = Stop(self.parts, self._threads, self._listener)
         self._stop_requested = StopRequest()
         self._stop_asked_at = 0.0
+        self.parts.vigil.watch([thread for thread in self._threads if thread.name != "heartbeat"])
+        self.has_failed = False
+        """Whether it stops because its own threads do not work any more; then its process is to end."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -205,6 +208,8 @@ class Scheduler:
     def _write(self) -> None:
         completions = self.parts.completions
         settled = completions.flush()
+        if settled and self.parts.capacity.free_slots > 0:
+            self.parts.wakeup.note_ends()
         if not settled:
             completions.wait(BLOCKED_WAIT if completions.waiting else WRITER_WAIT)
         elif settled > 1:
@@ -212,7 +217,10 @@ class Scheduler:
 
     def _beat(self) -> None:
         self.parts.heartbeat.step()
-        if self.parts.lease.is_asked_to_stop():
+        if self.parts.heartbeat.is_hopeless:
+            self.has_failed = True
+            self._stop.hurry()
+        if self.has_failed or self.parts.lease.is_asked_to_stop():
             self._stop_requested.set()
 
 

@@ -28,6 +28,7 @@ SETTLED = (
     "run_count",
     "failures_in_row",
     "crashes_in_row",
+    "quarantined_at",
     "last_run",
     "last_status",
     "last_started_at",

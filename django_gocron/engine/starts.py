@@ -3,7 +3,8 @@
 A run's entry is ``held`` when it comes here, and leaves as ``hold`` (running in the database, ours to execute),
 ``held`` again (its lock is taken: to be looked at again at its instant), or forgotten (refused, or not ours any more).
 
-1. One run of each lock key, in the order of the keys. The keys that are held are read, and those runs set aside.
+1. One run of each lock key, in the order of the keys. The keys that are held are read, and those runs set aside; so
+   are those that come after ticks in the queue.
 2. One statement moves the others: still claimed, claimed by us, our lease valid. It takes their locks too.
 3. Fewer moved than asked: read back which. Running and ours: it worked. Claimed and ours: our lease is over. Else
    the row was withdrawn, and is dropped.
@@ -24,10 +25,11 @@ from django.db import IntegrityError, OperationalError, connections, transaction
 from django.db.models import F, Value
 from django.db.models.functions import Greatest, NullIf
 
+from django_gocron.engine import barriers
 from django_gocron.engine.database import is_contention, read, statement, unit
 from django_gocron.engine.lease import lease_is_valid
+from django_gocron.engine.locks import held_keys, queued_keys
 from django_gocron.engine.memory import State
-from django_gocron.engine.refusals import Refusals, held_keys
 from django_gocron.engine.requeueing import claims_of
 from django_gocron.engine.settling import lock_free_states
 from django_gocron.models import JobState, Run
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from django_gocron.engine.clock import Clock
     from django_gocron.engine.lease import Lease
     from django_gocron.engine.memory import Entry, Memory
+    from django_gocron.engine.refusals import Refusals
 
 RACES = 3
 """How often the plain way is tried when others take locks at the same time."""
@@ -47,30 +50,29 @@ RACES = 3
 class Starts:
     """Begins runs. Called from the timer's thread only."""
 
-    def __init__(self, using: str, clock: Clock, lease: Lease, memory: Memory) -> None:
+    def __init__(self, using: str, clock: Clock, lease: Lease, memory: Memory, refusals: Refusals) -> None:
         self._using = using
         self._clock = clock
         self._lease = lease
         self._memory = memory
-        self._refusals = Refusals(using, clock, memory)
+        self._refusals = refusals
         self._locked: set[int] = set()  # runs that somebody else had locked, when last looked at
 
     def start(self, entries: Sequence[Entry], execute: Callable[[Entry], None]) -> list[Entry]:
         """Start what may start now, and hand it to ``execute`` in state ``hold``. Answers the entries whose lock is
-        held.
+        held, or whose job has ticks in the queue that come first.
 
         Raises ``DatabaseError`` when the database is away; then what was not handed over is ``held`` again.
         """
         starting = [entry for entry in entries if self._memory.move(entry, State.HELD, State.STARTING)]
         try:
             candidates = self._refusals.refuse_late(starting)
-            busy = self._start(
+            return self._start(
                 [entry for entry in candidates if not self._is_of_another_life(entry)], execute
             )
         finally:
             for entry in starting:
                 self._memory.move(entry, State.STARTING, State.HELD)
-        return [entry for entry in candidates if entry.lock_key in busy]
 
     def refuse(self, busy: list[Entry]) -> None:
         """Refuse those of the entries whose instant has come: step 5."""
@@ -83,10 +85,10 @@ class Starts:
         self._memory.forget([entry])
         return True
 
-    def _start(self, candidates: list[Entry], execute: Callable[[Entry], None]) -> set[str]:
-        """Steps 1 to 4; answers the lock keys that were found held."""
-        busy = held_keys(self._using, candidates)
-        free = _one_per_key(entry for entry in candidates if entry.lock_key not in busy)
+    def _start(self, candidates: list[Entry], execute: Callable[[Entry], None]) -> list[Entry]:
+        """Steps 1 to 4; answers the entries that were set aside in step 1."""
+        busy = self._find_busy(candidates)
+        free = _one_per_key(entry for entry in candidates if entry not in busy)
         counted = [entry for entry in free if entry.is_counted]
         locked = [entry for entry in free if entry.run_id in self._locked]
         moved = self._move([entry for entry in free if entry not in counted and entry not in locked])
@@ -95,6 +97,14 @@ class Starts:
             if entry.run_id in moved and self._memory.move(entry, State.STARTING, State.HOLD):
                 execute(entry)
         return busy
+
+    def _find_busy(self, candidates: list[Entry]) -> list[Entry]:
+        held, queued = held_keys(self._using, candidates), queued_keys(self._using, candidates)
+        return [
+            entry
+            for entry in candidates
+            if entry.lock_key in held or (entry.must_queue and entry.lock_key in queued)
+        ]
 
     def _move(self, entries: list[Entry]) -> set[int]:
         """Steps 2 to 4; answers the ids of the runs that are running and ours."""
@@ -111,12 +121,14 @@ class Starts:
                     raise
                 break
             else:
+                barriers.reach("start.after", entries)
                 return (
                     {entry.run_id for entry in entries} if count == len(entries) else self._read_back(entries)
                 )
         return self._move_guarded(entries)
 
     def _update(self, entries: Sequence[Entry]) -> int:
+        barriers.reach("start.before", entries)
         claimed = claims_of(self._using, entries).filter(status=Status.CLAIMED)
         with _savepoint(self._using):
             return claimed.filter(lease_is_valid(self._lease.instance_id)).update(

@@ -1,7 +1,7 @@
 """The stop, step by step. It always ends.
 
 1. The loop ends: nothing more is claimed. What is held goes back to the queue, for others to have at once.
-2. What executes is waited for, the heartbeat going on; coroutines are then cancelled and have a moment to end.
+2. What executes is waited for, the heartbeat going on; it is then asked to end, and has a moment for that.
 3. The timer ends. What was started and has not begun goes back to the queue too.
 4. Results are written.
 5. In one transaction: runs that still execute are lost, their locks freed, and the instance's row says stopped.
@@ -17,8 +17,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django_gocron import events
+from django_gocron.context import Cause
+from django_gocron.engine import barriers
 from django_gocron.engine.database import DATABASE_ERRORS, statement
-from django_gocron.engine.memory import IN_A_SLOT, State
+from django_gocron.engine.memory import BEGUN, IN_A_SLOT, State
 from django_gocron.engine.recovery import stop_instance
 from django_gocron.engine.requeueing import give_back
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("django_gocron")
 
 CANCEL_GRACE = 2.0
-"""Seconds that cancelled coroutines have to end."""
+"""Seconds that runs have to end which were asked to."""
 
 WRITE_GRACE = 5.0
 """Seconds that the last results have to be written, and that a thread has to end its step."""
@@ -59,7 +61,7 @@ class Stop:
         self._give_back(State.HELD)
         self._announce(timeout)
         if not self._wait_for(IN_A_SLOT, timeout.total_seconds()):
-            self._parts.executor.cancel()
+            self._ask_to_end()
             self._wait_for(IN_A_SLOT, CANCEL_GRACE)
         self._threads["timer"].stop(WRITE_GRACE)
         self._give_back(State.HELD, State.HOLD)
@@ -67,6 +69,11 @@ class Stop:
         for name in ("writer", "heartbeat"):
             self._threads[name].stop(WRITE_GRACE)
         return self._finish()
+
+    def _ask_to_end(self) -> None:
+        """Coroutines are cancelled by that; functions that look can end too."""
+        for entry in self._parts.memory.entries(*BEGUN):
+            entry.cancellation.ask(Cause.SHUTDOWN, "The scheduler stops.")
 
     def _give_back(self, *states: State) -> None:
         """What has not begun cannot begin any more, and is for others to have at once."""
@@ -108,6 +115,7 @@ class Stop:
                 pass
             for fact in stop_instance(parts.using, parts.lease.instance_id, parts.clock.now()):
                 events.publish(fact)
+            barriers.reach("resign.after")
         except DATABASE_ERRORS as error:
             logger.warning("The stop could not be recorded (%s); the lease will run out.", error)
         parts.executor.stop(0.0 if executing else WRITE_GRACE)

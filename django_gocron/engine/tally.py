@@ -11,7 +11,13 @@ from django_gocron import events
 if TYPE_CHECKING:
     from types import TracebackType
 
-WORDS = {events.RunSucceeded: "succeeded", events.RunFailed: "failed", events.RunSkipped: "skipped"}
+WORDS = {
+    events.RunSucceeded: "succeeded",
+    events.RunFailed: "failed",
+    events.RunTimedOut: "timed out",
+    events.RunCancelled: "cancelled",
+    events.RunSkipped: "skipped",
+}
 
 
 class Tally:
@@ -36,7 +42,8 @@ class Tally:
 
     @property
     def failed(self) -> int:
-        return self._counts["failed"]
+        """How many went wrong."""
+        return self._counts["failed"] + self._counts["timed out"]
 
     def _note(self, event: events.Event) -> None:
         word = WORDS.get(type(event))

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 
 from django.db import close_old_connections
 
-from django_gocron.engine.database import DATABASE_ERRORS, engine_thread, is_away, is_contention
+from django_gocron.engine.clock import boottime
+from django_gocron.engine.database import (
+    DATABASE_ERRORS,
+    engine_thread,
+    is_away,
+    is_contention,
+    stamp,
+    stamped_at,
+)
 from django_gocron.engine.outage import LONGEST_BACKOFF, SHORTEST_BACKOFF
 
 if TYPE_CHECKING:
@@ -47,6 +55,15 @@ class EngineThread:
     def is_alive(self) -> bool:
         return self._thread.is_alive()
 
+    def has_stalled(self, seconds: float) -> bool:
+        """Whether it runs and was not seen at work for so long: neither at a step nor at a unit of work."""
+        seen_at = stamped_at(self._thread.ident)
+        return self.is_alive and seen_at is not None and boottime() - seen_at > seconds
+
+    def wake(self) -> None:
+        """Let it look again now."""
+        self._wake()
+
     def stop(self, seconds: float) -> None:
         """Ask the thread to end after its current step, and wait for that up to ``seconds``."""
         self._stopping.set()
@@ -68,6 +85,7 @@ class EngineThread:
 
     def _succeeds(self) -> bool:
         try:
+            stamp()
             close_old_connections()
             self._step()
         except DATABASE_ERRORS as error:

@@ -2,7 +2,7 @@
 
 It wakes when the first of them is due less the lead, or when the memory changes, starts all that are due within the
 lead in one go, and hands them to the executor, which holds them until the instant itself. A run whose lock was taken
-comes back as ``held`` and is looked at again at its instant.
+comes back as ``held`` and is looked at again at its instant. It also ends what executes past its timeout.
 
 The lead is twice what start writes have taken of late, between 5 and 100 milliseconds.
 """
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from django_gocron.engine.clock import Clock
     from django_gocron.engine.memory import Entry, Memory
     from django_gocron.engine.starts import Starts
+    from django_gocron.engine.timeouts import Timeouts
 
 SHORTEST_LEAD = timedelta(milliseconds=5)
 LONGEST_LEAD = timedelta(milliseconds=100)
@@ -38,11 +39,19 @@ class Timer:
     """Called from the timer's thread only."""
 
     def __init__(
-        self, clock: Clock, memory: Memory, starts: Starts, execute: Callable[[Entry], None], *, slots: int
+        self,
+        clock: Clock,
+        memory: Memory,
+        starts: Starts,
+        timeouts: Timeouts,
+        execute: Callable[[Entry], None],
+        *,
+        slots: int,
     ) -> None:
         self._clock = clock
         self._memory = memory
         self._starts = starts
+        self._timeouts = timeouts
         self._execute = execute
         self._slots = slots
         self._writes: deque[timedelta] = deque(maxlen=100)
@@ -51,10 +60,13 @@ class Timer:
         """How long ahead of the instant a start is written."""
 
     def tick(self) -> None:
-        """Start what is due, then wait until something else is, or until the memory changes."""
+        """End what has had its time and start what is due, then wait until something else is, or until the memory
+        changes."""
         generation = self._memory.generation
+        self._timeouts.step()
         self.start_due(self._clock.now())
-        self._memory.wait(generation, self._seconds_to_next(self._clock.now()))
+        wait = min(self._seconds_to_next(self._clock.now()), self._timeouts.seconds_to_next())
+        self._memory.wait(generation, wait)
 
     def start_due(self, now: datetime) -> None:
         """Start what is due at ``now``. Raises ``DatabaseError`` when the database is away: then it is still held."""

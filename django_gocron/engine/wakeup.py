@@ -126,15 +126,22 @@ def _connect(using: str) -> Any:
 
 
 class Wakeup:
-    """Lets the loop sleep until it is woken."""
+    """Lets the loop sleep until it is woken. ``awaits_ends``: something waits for a run of this instance to end."""
 
     def __init__(self) -> None:
+        self.awaits_ends = False
         self._event = threading.Event()
 
     def wake(self) -> None:
         self._event.set()
 
-    def wait(self, seconds: float) -> None:
-        """Return when woken, or after ``seconds``."""
-        self._event.wait(max(0.0, seconds))
+    def note_ends(self) -> None:
+        """Runs have ended."""
+        if self.awaits_ends:
+            self.wake()
+
+    def wait(self, seconds: float) -> bool:
+        """Return True when woken, or False after ``seconds``."""
+        was_woken = self._event.wait(max(0.0, seconds))
         self._event.clear()
+        return was_woken

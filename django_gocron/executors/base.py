@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+from django_gocron.context import Cancellation
+from django_gocron.executors.output import Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,8 +32,10 @@ class Work:
     """One run, ready to be executed at ``due_at`` and not before.
 
     ``begin`` is the last thing before user code, in the thread that will run it: True, go on; False, the run is not
-    ours any more, drop it; None, not now, ask again in a moment. ``finish`` takes the outcome; it may be called from
-    any thread, returns at once and raises nothing.
+    ours any more, drop it; None, not now, ask again in a moment. ``finish`` takes the outcome, once the task's code has
+    really ended; it may be called from any thread, returns at once and raises nothing. ``cancellation`` is the one that
+    the context shows: when it is asked for, a coroutine that has begun is cancelled, each time. ``output`` takes what
+    the run logs.
     """
 
     task: Task
@@ -40,6 +45,8 @@ class Work:
     due_at: datetime
     begin: Callable[[], bool | None]
     finish: Callable[[Outcome], None]
+    cancellation: Cancellation = field(default_factory=Cancellation)
+    output: Output = field(default_factory=Output)
 
 
 class Executor(Protocol):
@@ -50,9 +57,6 @@ class Executor(Protocol):
 
     def submit(self, work: Work) -> None:
         """Take a run; returns at once. The caller has made sure that a slot is free. Called from one thread."""
-
-    def cancel(self) -> None:
-        """Ask what is running to end: coroutines are cancelled, threads cannot be."""
 
     def stop(self, seconds: float) -> None:
         """Let the threads end, and wait for that, up to ``seconds``. Those that execute user code end with it."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from django_gocron.executors.base import BEGIN_AGAIN
-from django_gocron.executors.running import SHUTDOWN, call_async
+from django_gocron.executors.running import call_async
 
 if TYPE_CHECKING:
     from django_gocron.executors.base import Clock, Work
@@ -17,7 +18,7 @@ logger = logging.getLogger("django_gocron")
 
 
 class EventLoop:
-    """Started with the first coroutine. ``submit``, ``cancel`` and ``stop`` are called from other threads."""
+    """Started with the first coroutine. ``submit`` and ``stop`` are called from other threads."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -30,10 +31,6 @@ class EventLoop:
         if self._loop is None:
             self._loop = self._start()
         self._loop.call_soon_threadsafe(self._create, work)
-
-    def cancel(self) -> None:
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._cancel_all)
 
     def stop(self) -> None:
         """The loop ends with its last coroutine."""
@@ -84,13 +81,22 @@ class EventLoop:
         if not self._tasks:
             self._loop.stop()
 
-    def _cancel_all(self) -> None:
-        for task in self._tasks:
-            task.cancel(SHUTDOWN)
-
     async def _execute(self, work: Work) -> None:
         if await self._hold(work):
+            self._heed(work)
             work.finish(await call_async(work, self._clock))
+
+    def _heed(self, work: Work) -> None:
+        """Let the current task, whose code is about to begin, be cancelled when the run is asked to end."""
+        task, loop = asyncio.current_task(), self._loop
+        assert task is not None
+        assert loop is not None
+
+        def cancel() -> None:
+            with suppress(RuntimeError):  # the loop has ended, and the run with it
+                loop.call_soon_threadsafe(task.cancel)
+
+        work.cancellation.listen(cancel)
 
     async def _hold(self, work: Work) -> bool:
         """Wait for the instant; answer whether the run may begin. The code of another run cannot end the wait by

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """``status`` is ``succeeded``, ``failed`` or ``cancelled``; instants are aware UTC."""
+    """``status`` is ``succeeded``, ``failed``, ``timed_out`` or ``cancelled``; instants are aware UTC."""
 
     status: str
     reason: str = ""
@@ -25,6 +25,10 @@ class Outcome:
     traceback: str = ""
     result: Any = None
     output: str = ""
+    retry_after: timedelta | None = None
+    """When the task asked to be tried again; None: it did not ask."""
+    still_executes: bool = False
+    """Whether the task's code goes on, and so keeps the run's lock."""
 
     @property
     def took(self) -> timedelta:

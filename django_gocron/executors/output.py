@@ -2,7 +2,7 @@
 
 One handler on the root logger looks whether the code that logs is part of a run (a context variable, which threads of
 ``asyncio`` and coroutines carry along) and keeps the line, as it was said then. No lock is taken: a run's buffer is
-written by whoever runs it, and a deque's append is atomic.
+written by whoever runs it, and a deque's append is atomic. Another thread may read it meanwhile.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ _handler = _Handler()
 
 
 @contextmanager
-def capture() -> Iterator[Output]:
-    """Keep what the enclosed code logs."""
+def capture(output: Output | None = None) -> Iterator[Output]:
+    """Keep what the enclosed code logs, in ``output`` if given."""
     root = logging.getLogger()
     if _handler not in root.handlers:
         root.addHandler(_handler)
-    output = Output()
+    output = output or Output()
     token = _current.set(output)
     try:
         yield output

@@ -12,8 +12,8 @@ from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import close_old_connections, connections
 from django.db.transaction import TransactionManagementError
 
-from django_gocron.context import running
-from django_gocron.exceptions import ArgumentsError
+from django_gocron.context import Cause, running
+from django_gocron.exceptions import ArgumentsError, Cancelled, Retry
 from django_gocron.executors import results
 from django_gocron.executors.outcome import Outcome
 from django_gocron.executors.output import Output, capture
@@ -29,8 +29,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("django_gocron")
 
-SHUTDOWN = "the scheduler stops"
-"""What a stop gives as its reason when it cancels a coroutine."""
+ENDINGS = {
+    Cause.TIMEOUT: ("timed_out", ""),
+    Cause.BY_USER: ("cancelled", "by_user"),
+    Cause.SHUTDOWN: ("cancelled", "shutdown"),
+}
+"""Status and reason of a run that has let itself be cancelled."""
 
 LONGEST_MESSAGE = 2_000
 LONGEST_TRACEBACK = 100_000
@@ -48,7 +52,7 @@ def call(work: Work, clock: Clock) -> Outcome:
             _refuse_open_transactions(outer)
             return _succeeded(work, result, started_at, clock.now(), output)
         except BaseException as error:  # noqa: BLE001
-            return _failed(work, error, started_at, clock.now(), output)
+            return _raised(work, error, started_at, clock.now(), output)
         finally:
             _discard(_open_transactions() - outer)
             close_old_connections()
@@ -81,24 +85,25 @@ async def call_async(work: Work, clock: Clock) -> Outcome:
                 work.task.check_arguments(work.args, work.kwargs)
                 result = await work.task.function(*work.args, **work.kwargs)
                 return _succeeded(work, result, started_at, clock.now(), output)
-            except asyncio.CancelledError as error:
-                return _cancelled(work, error, started_at, clock.now(), output)
             except BaseException as error:  # noqa: BLE001
-                return _failed(work, error, started_at, clock.now(), output)
+                return _raised(work, error, started_at, clock.now(), output)
             finally:
                 await _close_connections()
 
 
 async def _close_connections() -> None:
-    """Of the run's own thread, to the end even if the run is cancelled now, or the interpreter is ending."""
+    """Of the run's own thread, once the synchronous code that the run has left there has ended: that may be long after
+    the run was cancelled, and cancelling it again does not shorten it. The interpreter's end does."""
     closing = asyncio.ensure_future(sync_to_async(connections.close_all)())
-    with suppress(asyncio.CancelledError, RuntimeError):
-        await asyncio.shield(closing)
+    with suppress(RuntimeError):
+        while not closing.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(closing)
 
 
 @contextmanager
 def _run(work: Work) -> Iterator[Output]:
-    with running(work.context), capture() as output:
+    with running(work.context), capture(work.output) as output:
         yield output
 
 
@@ -114,21 +119,17 @@ def _succeeded(
     )
 
 
-def _failed(
+def _raised(
     work: Work, error: BaseException, started_at: datetime, finished_at: datetime, output: Output
 ) -> Outcome:
+    """A task that was asked to end, and lets that through, has been cancelled; one that cancels itself has failed."""
+    cause = work.cancellation.cause
+    if cause is not None and isinstance(error, Cancelled | asyncio.CancelledError):
+        status, reason = ENDINGS[cause]
+        return _ended(work, error, started_at, finished_at, output, status=status, reason=reason)
     if isinstance(error, SystemExit) and error.code in (None, 0):
         return _succeeded(work, None, started_at, finished_at, output)
     return _ended(work, error, started_at, finished_at, output, status="failed", reason=_reason(error))
-
-
-def _cancelled(
-    work: Work, error: BaseException, started_at: datetime, finished_at: datetime, output: Output
-) -> Outcome:
-    """Cancelled by a stop, which says so; a task that cancels itself, or raises ``CancelledError``, has failed."""
-    if error.args != (SHUTDOWN,):
-        return _failed(work, error, started_at, finished_at, output)
-    return _ended(work, error, started_at, finished_at, output, status="cancelled", reason="shutdown")
 
 
 def _ended(
@@ -142,15 +143,17 @@ def _ended(
     reason: str,
 ) -> Outcome:
     secrets = find_secrets(work.kwargs)
+    message = _message(error) or ("" if status == "failed" else work.cancellation.words)
     return Outcome(
         status=status,
         reason=reason,
         started_at=started_at,
         finished_at=finished_at,
         error_type=_qualified_name(type(error))[:255],
-        error_message=_bounded(_message(error), secrets, LONGEST_MESSAGE),
+        error_message=_bounded(message, secrets, LONGEST_MESSAGE),
         traceback=_bounded(_traceback(error), secrets, LONGEST_TRACEBACK),
         output=mask_text(output.text(), secrets),
+        retry_after=error.after if isinstance(error, Retry) else None,
     )
 
 

@@ -45,9 +45,6 @@ class ThreadExecutor:
         else:
             self._queue.put(work)
 
-    def cancel(self) -> None:
-        self._loop.cancel()
-
     def stop(self, seconds: float) -> None:
         for _ in self._threads:
             self._queue.put(None)

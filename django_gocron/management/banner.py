@@ -11,6 +11,7 @@ from django.db import connections
 import django_gocron
 from django_gocron import registry
 from django_gocron.conf import get_settings
+from django_gocron.management.surroundings import find_warnings
 from django_gocron.models import Job, JobState
 from django_gocron.schedules import find_zone
 
@@ -37,7 +38,7 @@ def write_banner(stdout: OutputWrapper, style: Any, scheduler: Scheduler) -> Non
         f"workers   {scheduler.options.workers} at a time, a stop waits up to {_short(scheduler.options.stop_timeout)}"
     )
     stdout.write(f"next      {_next(jobs, now)}")
-    for line in [*_troubles(jobs), *_sqlite_troubles(using)]:
+    for line in [*_troubles(jobs), *find_warnings(scheduler)]:
         stdout.write(style.WARNING(f"! {line}"))
     stdout.write("Press Ctrl-C to stop after current runs; press it twice to stop at once.")
     stdout.flush()  # a pipe or a file would keep it until much more was written
@@ -89,18 +90,6 @@ def _troubles(jobs: list[Job]) -> list[str]:
     lines = broken + unknown
     more = [f"... and {len(lines) - MOST} more."] if len(lines) > MOST else []
     return lines[:MOST] + more
-
-
-def _sqlite_troubles(using: str) -> list[str]:
-    """Without these options a page that reads and then writes finds the database locked while a scheduler works."""
-    connection = connections[using]
-    mode = connection.settings_dict["OPTIONS"].get("transaction_mode") or ""
-    if connection.vendor != "sqlite" or mode.upper() == "IMMEDIATE":
-        return []
-    return [
-        "SQLite: set OPTIONS = {'transaction_mode': 'IMMEDIATE', 'timeout': 20, 'init_command':"
-        " 'PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;'}, or the admin meets \"database is locked\"."
-    ]
 
 
 def _state(job: Job) -> JobState | None:

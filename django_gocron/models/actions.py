@@ -1,4 +1,4 @@
-"""What can be asked of a job row: thin methods over ``django_gocron.operations``, each with an async twin.
+"""What can be asked of a row of a job or a run: thin methods over ``django_gocron.operations``, each with an async twin.
 
 They are looked up by name when called: rows lie below the operations, and know nothing of them. Those that write
 say so (``alters_data``): a template that names one does not call it.
@@ -49,10 +49,17 @@ class JobActions:
     pause.alters_data = True  # type: ignore[attr-defined]
 
     def resume(self) -> None:
-        """Let the job have ticks again, from now on."""
+        """Let the job have ticks again, from now on; ends a quarantine too."""
         _operation("resume")(self)
 
     resume.alters_data = True  # type: ignore[attr-defined]
+
+    def release(self) -> bool:
+        """End the job's quarantine; answer whether it was in one. See ``operations.release``."""
+        was_quarantined: bool = _operation("release")(self)
+        return was_quarantined
+
+    release.alters_data = True  # type: ignore[attr-defined]
 
     def skip_next(self, by: str = "") -> datetime:
         """Leave out the next tick; answer which, aware UTC. Raises ``OperationError`` (``no_next_run``)."""
@@ -69,5 +76,19 @@ class JobActions:
     arun_now = sync_to_async(run_now)
     apause = sync_to_async(pause)
     aresume = sync_to_async(resume)
+    arelease = sync_to_async(release)
     askip_next = sync_to_async(skip_next)
     anext_runs = sync_to_async(next_runs)
+
+
+class RunActions:
+    """Mixed into ``Run``."""
+
+    def cancel(self, by: str = "") -> str:
+        """End the run if it has not begun ("cancelled"), or ask it to end ("requested"); see ``operations.cancel``."""
+        answer: str = _operation("cancel")(self, by=by)
+        return answer
+
+    cancel.alters_data = True  # type: ignore[attr-defined]
+
+    acancel = sync_to_async(cancel)

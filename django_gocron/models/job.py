@@ -18,7 +18,7 @@ from django_gocron.models.changes import definition_changed
 from django_gocron.models.edits import JobQuerySet, lock_states
 from django_gocron.models.fields import InstantField, ScheduleField, TagsField, TolerantJSONField
 from django_gocron.models.validation import find_faults
-from django_gocron.planning import FirstRun, Misfire
+from django_gocron.planning import FirstRun, Misfire, RetryPolicy
 from django_gocron.schedules import find_zone
 
 if TYPE_CHECKING:
@@ -218,6 +218,16 @@ class Job(JobActions, models.Model):
     def zone(self) -> ZoneInfo:
         """The zone its schedule is read in. Raises ``ScheduleError`` (``timezone_unknown``)."""
         return find_zone(self.timezone or get_settings().time_zone)
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        return RetryPolicy(
+            retries=self.retries,
+            delay=self.retry_delay,
+            backoff=self.retry_backoff,
+            max_delay=self.retry_max_delay,
+            jitter=self.retry_jitter,
+        )
 
     def is_paused_at(self, moment: datetime) -> bool:
         """Whether an operator's pause holds at an aware instant; one with an end is over by itself."""

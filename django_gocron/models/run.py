@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from django_gocron.models.actions import RunActions
 from django_gocron.models.choices import LIVE, Origin, Reason, Status
 from django_gocron.models.fields import InstantField, TolerantJSONField
 from django_gocron.models.indexes import LiveIndex
@@ -22,7 +23,7 @@ class RunQuerySet(models.QuerySet["Run"]):
         return self.filter(status__in=LIVE)
 
 
-class Run(models.Model):
+class Run(RunActions, models.Model):
     """What became of a tick, or of a run by hand.
 
     ``held_lock`` is set while the run may not overlap another of its job: the unique key forbids two holders.

@@ -25,22 +25,34 @@ AVAILABLE: dict[str, tuple[Any, ...]] = {
     "coordination": ("locked",),
     "locker": ("",),
     "on_lock_error": ("skip",),
-    "overlap": ("skip", "allow"),
-    "max_queued": (1,),
     "executor": ("threads",),
     "executor_options": ({},),
     "group": ("",),
     "group_limit": (None,),
-    "timeout": (None,),
-    "retries": (0,),
-    "retry_delay": (timedelta(seconds=60),),
-    "retry_backoff": (2.0,),
-    "retry_max_delay": (timedelta(hours=1),),
-    "retry_jitter": (0.1,),
-    "on_lost": ("fail",),
-    "max_crashes": (3,),
 }
 """Fields whose other values this release cannot honour, and so refuses."""
+
+
+DURATIONS = (
+    "jitter",
+    "misfire_grace",
+    "catchup_window",
+    "starting_deadline",
+    "timeout",
+    "retry_delay",
+    "retry_max_delay",
+)
+MAY_BE_ZERO = frozenset({"jitter", "misfire_grace", "retry_delay", "retry_max_delay"})
+
+RANGES: dict[str, tuple[int, int, str]] = {
+    "max_catchup": (1, BATCH, "cap_out_of_range"),
+    "max_queued": (1, 10_000, "queue_out_of_range"),
+    "retries": (0, 1000, "retries_out_of_range"),
+    "retry_backoff": (1, 100, "backoff_out_of_range"),
+    "retry_jitter": (0, 1, "jitter_out_of_range"),
+    "max_crashes": (1, 1000, "crashes_out_of_range"),
+}
+"""Least and most of each number, and the code of the fault."""
 
 
 class _Faults:
@@ -65,6 +77,7 @@ def find_faults(job: Job) -> dict[str, list[ValidationError]]:
         _check_window,
         _check_schedule_options,
         _check_durations,
+        _check_numbers,
         _check_available,
     ):
         check(job, faults)
@@ -132,21 +145,25 @@ def _ever_fires(job: Job) -> bool:
 
 
 def _check_durations(job: Job, faults: _Faults) -> None:
-    for field in ("jitter", "misfire_grace", "catchup_window", "starting_deadline", "timeout"):
+    for field in DURATIONS:
         value = getattr(job, field)
         if not isinstance(value, timedelta):
             continue
         if value < timedelta(0):
             faults.add(field, _("A duration cannot be negative."), "negative_duration")
-        elif not value and field not in {"jitter", "misfire_grace"}:
+        elif not value and field not in MAY_BE_ZERO:
             faults.add(field, _("Enter a duration above zero, or leave it empty."), "duration_not_positive")
         elif value > LONGEST:
             message = _("Enter a duration of at most %(most)d days.") % {"most": LONGEST.days}
             faults.add(field, message, "duration_too_long")
-    if isinstance(job.max_catchup, int) and not 1 <= job.max_catchup <= BATCH:
-        faults.add(
-            "max_catchup", _("Enter a number from 1 to %(most)d.") % {"most": BATCH}, "cap_out_of_range"
-        )
+
+
+def _check_numbers(job: Job, faults: _Faults) -> None:
+    for field, (least, most, code) in RANGES.items():
+        value = getattr(job, field)
+        if isinstance(value, int | float) and not least <= value <= most:
+            message = _("Enter a number from %(least)s to %(most)s.") % {"least": least, "most": most}
+            faults.add(field, message, code)
 
 
 def _check_available(job: Job, faults: _Faults) -> None:

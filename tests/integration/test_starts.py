@@ -13,7 +13,8 @@ from django_gocron import Every, events
 from django_gocron.context import current_run
 from django_gocron.engine import starts
 from django_gocron.engine.database import database_now, engine_thread
-from django_gocron.engine.refusals import Refusals, held_keys
+from django_gocron.engine.locks import held_keys
+from django_gocron.engine.refusals import Refusals
 from django_gocron.engine.starts import Starts
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import Status

@@ -262,11 +262,6 @@ def test_a_move_that_concerns_nobody_wakes_nobody():
 # What an entry says of its run
 
 
-def test_an_entry_with_a_lock_key_may_not_overlap():
-    assert not entry(lock_key="7").overlaps
-    assert entry(lock_key="").overlaps
-
-
 @pytest.mark.parametrize(
     ("max_runs", "attempt", "is_counted"), [(None, 1, False), (3, 1, True), (3, 2, False)]
 )

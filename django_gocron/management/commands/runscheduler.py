@@ -82,7 +82,7 @@ class Command(BaseCommand):
         write_banner(self.stdout, self.style, scheduler)
         while not scheduler.wait(0.5):
             pass
-        _leave(scheduler.shutdown())
+        _leave(scheduler.shutdown(), failed=scheduler.has_failed)
 
     def _start_reloaded(self, options: dict[str, Any]) -> Scheduler:
         """Not in the main thread: what is wrong ends the process here."""
@@ -136,9 +136,9 @@ def _stop_on_signals(scheduler: Scheduler) -> None:
         signal.signal(number, lambda *_: scheduler.request_stop())
 
 
-def _leave(abandoned: int) -> None:
-    """Threads that still run user code would keep the interpreter from ending."""
-    if abandoned:
+def _leave(abandoned: int, *, failed: bool = False) -> None:
+    """Threads that still run user code, or that hang, would keep the interpreter from ending."""
+    if abandoned or failed:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)

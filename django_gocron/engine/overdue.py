@@ -1,0 +1,159 @@
+"""Ticks that were claimed and have not begun in time: given back by a full instance, or recovered from one that died.
+
+Having waited, they are overdue like any other, and the misfire policy is asked again. So their rows are deleted (none
+of them has begun) and the job's next tick is the earliest of them again: the next claim plans them together with
+whatever else is overdue. Ticks before one that has a row of its own cannot be planned again; of these the policy is
+asked here.
+
+All under the locks of the state rows; a job that somebody is editing is left for the next look.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from django.db.models import F, Max
+
+from django_gocron import events
+from django_gocron.engine.database import unit
+from django_gocron.engine.replanning import PLANNED, is_active, save_states, set_next
+from django_gocron.engine.settling import lock_free_states
+from django_gocron.exceptions import ScheduleError
+from django_gocron.models import Job, Run
+from django_gocron.models.choices import Origin, Reason, Status
+from django_gocron.models.definitions import read_definition
+from django_gocron.planning import PUNCTUAL, Misfire
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from django.db.models import QuerySet
+
+    from django_gocron.models import JobState
+
+MICROSECOND = timedelta(microseconds=1)
+
+
+class _Row(NamedTuple):
+    pk: int
+    job_id: int
+    tick: datetime
+    due_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Passed:
+    """Rows of one job that do not run, and as what they end."""
+
+    status: Status
+    reason: Reason
+    rows: Sequence[_Row]
+
+
+def find_overdue(using: str, now: datetime) -> QuerySet[Run]:
+    """Queued runs that are ticks, have not begun, and are later than any that is in time."""
+    return Run.objects.using(using).filter(
+        status=Status.QUEUED,
+        reason__in=(Reason.GIVEN_BACK, Reason.RECOVERED),
+        origin=Origin.SCHEDULE,
+        attempt=1,
+        scope="",
+        available_at__lt=now - PUNCTUAL,
+    )
+
+
+def plan_again(using: str, job_ids: Collection[int], now: datetime) -> set[int]:
+    """Ask the misfire policy of these jobs again about their overdue ticks. Answers the runs that stay queued, and run
+    late. Raises ``DatabaseError`` when the database is away."""
+    kept, facts = unit(using, lambda: _plan_again(using, job_ids, now))
+    for fact in facts:
+        events.publish(fact)
+    return kept
+
+
+def _plan_again(using: str, job_ids: Collection[int], now: datetime) -> tuple[set[int], list[events.Event]]:
+    states = lock_free_states(using, job_ids)
+    jobs = Job.objects.using(using).in_bulk(list(states))
+    rows = _read_rows(using, states, now)
+    latest = _latest_kept(using, rows)
+    kept: set[int] = set()
+    facts: list[events.Event] = []
+    withdrawn: list[JobState] = []
+    for job_id, mine in rows.items():
+        after = latest.get(job_id)
+        movable = [row for row in mine if after is None or row.tick > after]
+        if movable and not _withdraw(using, jobs[job_id], states[job_id], movable):
+            movable = []
+        elif movable:
+            withdrawn.append(states[job_id])
+        fixed = mine[: len(mine) - len(movable)]
+        passed = _pass_over(jobs[job_id], fixed, now)
+        if passed:
+            facts.append(_end(using, jobs[job_id], passed, now))
+        kept.update(row.pk for row in fixed if not passed or row not in passed.rows)
+    if withdrawn:
+        save_states(using, withdrawn, PLANNED)
+    return kept, facts
+
+
+def _read_rows(using: str, job_ids: Collection[int], now: datetime) -> dict[int, list[_Row]]:
+    rows: dict[int, list[_Row]] = defaultdict(list)
+    overdue = find_overdue(using, now).filter(job__in=job_ids).order_by("pk").select_for_update()
+    for pk, job_id, tick, due_at in overdue.values_list("pk", "job_id", "scheduled_for", "available_at"):
+        rows[job_id].append(_Row(pk, job_id, tick, due_at or tick))
+    return {job_id: sorted(mine, key=lambda row: row.tick) for job_id, mine in rows.items()}
+
+
+def _latest_kept(using: str, rows: dict[int, list[_Row]]) -> dict[int, datetime]:
+    """The latest tick of each job that has, or shares, another row."""
+    ids = [row.pk for mine in rows.values() for row in mine]
+    others = (
+        Run.objects.using(using).filter(job__in=rows, origin=Origin.SCHEDULE, scope="").exclude(pk__in=ids)
+    )
+    ends = others.order_by().values_list("job_id").annotate(Max("scheduled_for"), Max("window_end"))
+    return {job_id: max(filter(None, (tick, end))) for job_id, tick, end in ends}
+
+
+def _withdraw(using: str, job: Job, state: JobState, rows: Sequence[_Row]) -> bool:
+    """Let the next claim plan these ticks; False where the job cannot be planned: then they stay as they are."""
+    if not is_active(job, state) or state.broken_code:
+        return False
+    try:
+        definition = read_definition(job)
+    except ScheduleError:
+        return False
+    Run.objects.using(using).filter(pk__in=[row.pk for row in rows]).delete()
+    set_next(state, definition, rows[0].tick)
+    state.planned_through = rows[0].tick - MICROSECOND
+    state.finished_at = None
+    state.version += 1
+    return True
+
+
+def _pass_over(job: Job, rows: Sequence[_Row], now: datetime) -> _Passed | None:
+    """Those that the policy does not let run: all but the latest, or those that are later than the grace."""
+    match job.misfire:
+        case Misfire.RUN_ONCE:
+            passed, status, reason = rows[:-1], Status.COALESCED, Reason.NONE
+        case Misfire.SKIP:
+            passed = [row for row in rows if row.due_at < now - job.misfire_grace]
+            status, reason = Status.MISSED, Reason.GRACE
+        case _:
+            passed = []
+    return _Passed(status=status, reason=reason, rows=passed) if passed else None
+
+
+def _end(using: str, job: Job, passed: _Passed, now: datetime) -> events.Event:
+    """A row each: other ticks may lie between them."""
+    Run.objects.using(using).filter(pk__in=[row.pk for row in passed.rows]).update(
+        status=passed.status, reason=passed.reason, window_end=F("scheduled_for"), finished_at=now
+    )
+    first, last, count = passed.rows[0].tick, passed.rows[-1].tick, len(passed.rows)
+    span: dict[str, Any] = {"first": first, "last": last, "count": count}
+    span |= {"at": now, "job_id": job.pk, "job_name": job.name}
+    if passed.status is Status.COALESCED:
+        return events.TicksCoalesced(**span)
+    return events.TicksMissed(reason=passed.reason.value, **span)
