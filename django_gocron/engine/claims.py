@@ -35,7 +35,7 @@ from django_gocron.models.definitions import read_definition
 from django_gocron.planning import Misfire, Progress, plan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -92,10 +92,12 @@ class Claims:
         if slots <= 0 or not self._lease.is_trusted:
             return []
         chosen = self._choose_queued(now, slots)
-        overdue = dict(find_overdue(self._using, now).filter(pk__in=chosen).values_list("pk", "job_id"))
+        overdue = self._find_overdue(chosen, now)
         if overdue:
             late = plan_again(self._using, set(overdue.values()), now)
-            chosen = [pk for pk in chosen if pk not in overdue or pk in late]
+            chosen = self._choose_queued(now, slots)
+            overdue = self._find_overdue(set(chosen) - late, now)
+        chosen = [pk for pk in chosen if pk not in overdue]
         barriers.reach("take.before")
         return unit(self._using, lambda: self._take_queued(chosen, now)) if chosen else []
 
@@ -261,6 +263,10 @@ class Claims:
             if len(batch) < page:
                 break
         return list(chosen.values())[:slots]
+
+    def _find_overdue(self, ids: Collection[int], now: datetime) -> dict[int, int]:
+        """Which of these runs the misfire policy is to be asked about again, and the job of each."""
+        return dict(find_overdue(self._using, now).filter(pk__in=ids).values_list("pk", "job_id"))
 
     def _take_queued(self, ids: Sequence[int], now: datetime) -> list[Entry]:
         """Those that nobody else has taken, or is taking."""

@@ -1,0 +1,98 @@
+"""An instance whose own threads hang does not keep its lease, and ends."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from unittest.mock import patch
+
+import pytest
+
+from django_gocron import events
+from django_gocron.engine import vigil
+from django_gocron.engine.scheduler import Scheduler
+from django_gocron.models import Instance
+from tests.handdriven import REAL_TRANSACTIONS, HandDriven
+from tests.heard import PATIENCE, Heard
+
+pytestmark = REAL_TRANSACTIONS
+
+
+class Watched:
+    """A thread that is at work, or not, or again after being woken."""
+
+    def __init__(self, name: str, *, stalls: bool, comes_back: bool = False) -> None:
+        self.name, self._stalls, self._comes_back = name, stalls, comes_back
+
+    def has_stalled(self, seconds: float) -> bool:
+        return self._stalls
+
+    def wake(self) -> None:
+        self._stalls = not self._comes_back
+
+
+@pytest.fixture(autouse=True)
+def a_moment_is_short():
+    with patch.object(vigil, "MOMENT", 0.1):
+        yield
+
+
+def test_the_lease_is_not_renewed_while_a_thread_hangs():
+    engine = HandDriven()
+    engine.parts.vigil.watch([Watched("loop", stalls=True), Watched("timer", stalls=False)])
+    before = engine.row.lease_expires_at
+    with Heard(events.EngineStalled) as heard:
+        engine.parts.heartbeat.beat()
+    assert engine.row.lease_expires_at == before
+    assert [(event.threads, event.is_hopeless) for event in heard] == [(("loop",), False)]
+    assert not engine.parts.heartbeat.may_reap
+
+
+def test_a_process_that_was_frozen_as_a_whole_is_given_a_moment():
+    engine = HandDriven()
+    engine.parts.vigil.watch([Watched("loop", stalls=True, comes_back=True)])
+    before = engine.row.lease_expires_at
+    engine.parts.heartbeat.beat()
+    assert engine.row.lease_expires_at > before
+
+
+def test_it_is_hopeless_once_the_lease_has_run_out():
+    engine = HandDriven()
+    engine.parts.vigil.watch([Watched("writer", stalls=True)])
+    engine.clock.advance(600)
+    engine.parts.heartbeat.beat()
+    assert engine.parts.heartbeat.is_hopeless
+
+
+def test_threads_that_work_are_seen_at_work_and_one_that_hangs_is_not():
+    scheduler = Scheduler()
+    hang, hanging = threading.Event(), threading.Event()
+
+    def step() -> None:
+        hanging.set()
+        hang.wait(PATIENCE)
+
+    with scheduler:
+        threads = {thread.name: thread for thread in scheduler._threads}
+        threads["timer"]._step = step
+        threads["timer"].wake()
+        assert hanging.wait(PATIENCE)
+        deadline = threading.Event()
+        while not threads["timer"].has_stalled(1.5):
+            deadline.wait(0.05)
+        assert not threads["loop"].has_stalled(1.5)
+        hang.set()
+
+
+def test_a_scheduler_with_a_thread_that_hangs_asks_to_be_stopped_and_says_that_it_failed():
+    scheduler = Scheduler(stop_timeout=timedelta(0))
+    scheduler.start()
+    try:
+        scheduler.parts.vigil.watch([Watched("loop", stalls=True)])
+        scheduler.parts.lease.distrust()
+        scheduler.parts.heartbeat.wake()
+        assert scheduler.wait(PATIENCE)
+        assert scheduler.has_failed
+    finally:
+        scheduler.shutdown()
+    assert Instance.objects.get().stopped_at is not None
