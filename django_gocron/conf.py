@@ -25,6 +25,7 @@ from django_gocron.options import (
 from django_gocron.schedules import find_zone
 
 CONFIRM_RUN = ("bulk", "always", "never")
+LIMIT_MODES = ("wait", "reschedule")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,10 @@ class Settings:
     time_zone: str = "UTC"
     """The zone of jobs without one. Its default is the project's ``TIME_ZONE``."""
     max_workers: int = 10
+    concurrency_limit: int | None = None
+    """The most runs that one scheduler executes at a time, where that is to be less than its workers."""
+    limit_mode: str = "wait"
+    """What a tick does that finds the concurrency limit reached: wait, or be skipped until its job's next."""
     lease: timedelta = timedelta(seconds=30)
     heartbeat: timedelta = timedelta(seconds=10)
     poll_interval: timedelta = timedelta(seconds=1)
@@ -174,10 +179,13 @@ def _read_names(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value))
 
 
-def _read_choice(value: object) -> str:
-    if value not in CONFIRM_RUN:
-        raise WrongValue(f"one of {', '.join(map(repr, CONFIRM_RUN))}")
-    return str(value)
+def _one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        if value not in choices:
+            raise WrongValue(f"one of {', '.join(map(repr, choices))}")
+        return str(value)
+
+    return read
 
 
 def _read_defaults(value: object) -> Mapping[str, Any]:
@@ -195,6 +203,8 @@ READERS: Mapping[str, Callable[[object], Any]] = {
     "DATABASE": _optional(_read_alias),
     "TIME_ZONE": _read_zone,
     "MAX_WORKERS": _at_least(1),
+    "CONCURRENCY_LIMIT": _optional(_at_least(1)),
+    "LIMIT_MODE": _one_of(LIMIT_MODES),
     "LEASE": _read_positive,
     "HEARTBEAT": _read_positive,
     "POLL_INTERVAL": _read_positive,
@@ -208,5 +218,5 @@ READERS: Mapping[str, Callable[[object], Any]] = {
     "KEEP_DAYS": _at_least(0),
     "KEEP_RUNS": _at_least(0),
     "ADMIN_BASE_CLASS": _read_path,
-    "CONFIRM_RUN": _read_choice,
+    "CONFIRM_RUN": _one_of(CONFIRM_RUN),
 }

@@ -64,6 +64,8 @@ class HandDriven:
         self,
         *,
         workers: int = 10,
+        limit: int | None = None,
+        drops: bool = False,
         labels: Sequence[str] = (),
         ahead: timedelta = timedelta(seconds=1),
         name: str = "by hand",
@@ -72,6 +74,8 @@ class HandDriven:
         options = parts.Options(
             using=DATABASE,
             workers=workers,
+            limit=limit,
+            drops=drops,
             labels=tuple(labels),
             name=name,
             lease=LEASE,

@@ -30,7 +30,8 @@ FIRST_GUESS = 0.01
 class Capacity:
     """``note`` is called from executor threads, the rest from the loop's."""
 
-    def __init__(self, memory: Memory, *, slots: int, ahead: timedelta) -> None:
+    def __init__(self, memory: Memory, *, slots: int, ahead: timedelta, drops: bool = False) -> None:
+        self._drops = drops
         self._memory = memory
         self._slots = slots
         self._ahead = ahead.total_seconds()
@@ -55,6 +56,8 @@ class Capacity:
     def room(self) -> int:
         """Runs that may be claimed ahead now: as many as fill the buffer, once half of it is gone or a slot is free. A
         claim of many takes little more than a claim of one."""
+        if self._drops:  # ticks are claimed to be skipped, if there is no slot at their instants
+            return max(0, DEEPEST - self._memory.count(State.HELD))
         buffer = min(DEEPEST, int(self._slots * self._ahead / self._average))
         room = max(0, self.free_slots + buffer)
         return room if self.free_slots > 0 or room >= buffer // 2 else 0

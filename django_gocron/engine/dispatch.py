@@ -99,7 +99,9 @@ class Dispatch:
 
     def _cancel_unbegun(self, entry: Entry) -> bool:
         if self._memory.move(entry, State.HOLD, State.EXECUTING):
-            self._end_unbegun(entry, status="cancelled", reason="by_user", error_message=entry.cancellation.words)
+            self._end_unbegun(
+                entry, status="cancelled", reason="by_user", error_message=entry.cancellation.words
+            )
         return False
 
     def _fail_unknown(self, entry: Entry) -> None:

@@ -39,10 +39,13 @@ EXECUTOR = "django_gocron.executors.threads.ThreadExecutor"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a scheduler is started with, the settings applied. ``workers`` is the most runs at a time."""
+    """What a scheduler is started with, the settings applied. ``workers`` is how many threads run functions, ``limit``
+    (None: as many) the most runs at a time; ``drops`` whether ticks beyond a limit are skipped, instead of waiting."""
 
     using: str
     workers: int
+    limit: int | None = None
+    drops: bool = False
     labels: tuple[str, ...]
     name: str
     lease: timedelta
@@ -50,6 +53,15 @@ class Options:
     ahead: timedelta
     poll: timedelta
     stop_timeout: timedelta
+
+    @property
+    def slots(self) -> int:
+        """The most runs at a time."""
+        return self.workers if self.limit is None else min(self.workers, self.limit)
+
+    @property
+    def drops_beyond_limit(self) -> bool:
+        return self.drops and self.limit is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +101,9 @@ def assemble(options: Options, clock: Clock) -> Parts:
     heartbeat = Heartbeat(using, clock, lease, memory, vigil, every=options.heartbeat)
     completions = Completions(using, clock, memory)
     executor: Executor = import_string(EXECUTOR)(clock, workers=options.workers)
-    capacity = Capacity(memory, slots=options.workers, ahead=options.ahead)
+    capacity = Capacity(
+        memory, slots=options.slots, ahead=options.ahead, drops=options.drops_beyond_limit
+    )
     timeouts = Timeouts(clock, memory, completions)
     dispatch = Dispatch(using, executor, timeouts, completions, capacity, memory, lease, clock)
     sweep, recovery = Sweep(using, clock), Recovery(using, clock, lambda: heartbeat.may_reap)
@@ -116,7 +130,7 @@ def assemble(options: Options, clock: Clock) -> Parts:
         Starts(using, clock, lease, memory, refusals),
         timeouts,
         dispatch.execute,
-        slots=options.workers,
+        slots=options.slots, drops=options.drops_beyond_limit,
     )
     return Parts(
         using=using,

@@ -67,6 +67,11 @@ class Refusals:
         self.end(skipped, Status.SKIPPED, Reason.OVERLAP)
         self._queues.join([entry for entry in ticks if entry not in skipped])
 
+    def refuse_beyond_limit(self, entries: list[Entry]) -> None:
+        """Skip ticks, and return retries and runs by hand to the queue."""
+        self._return([entry for entry in entries if not entry.is_tick])
+        self.end([entry for entry in entries if entry.is_tick], Status.SKIPPED, Reason.LIMIT)
+
     def end(self, entries: Sequence[Entry], status: Status, reason: Reason) -> set[int]:
         """Give the runs their last status, in one transaction, and forget them, and those that are not ours any more.
 

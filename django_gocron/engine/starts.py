@@ -78,6 +78,16 @@ class Starts:
         """Refuse those of the entries whose instant has come: step 5."""
         self._refusals.refuse_overlapping(busy)
 
+    def meet_full(self, entries: list[Entry], *, drop: bool) -> None:
+        """What becomes of entries whose instant comes while no slot is free: those that overlap are refused for that,
+        and with ``drop`` the others for the limit."""
+        if not entries:
+            return
+        busy = self._find_busy(entries)
+        self.refuse(busy)
+        if drop:
+            self._refusals.refuse_beyond_limit([entry for entry in entries if entry not in busy])
+
     def _is_of_another_life(self, entry: Entry) -> bool:
         """Whether it was claimed under an identity that has been declared dead since; then it is dropped."""
         if entry.instance_id == self._lease.instance_id:

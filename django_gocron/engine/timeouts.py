@@ -12,7 +12,6 @@ import sys
 import threading
 import traceback
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django_gocron.context import Cause

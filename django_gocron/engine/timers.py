@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from datetime import timedelta
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from django_gocron.engine.memory import IN_A_SLOT, State
@@ -47,6 +47,7 @@ class Timer:
         execute: Callable[[Entry], None],
         *,
         slots: int,
+        drops: bool = False,
     ) -> None:
         self._clock = clock
         self._memory = memory
@@ -54,6 +55,8 @@ class Timer:
         self._timeouts = timeouts
         self._execute = execute
         self._slots = slots
+        self._drops = drops
+        self._met_full: set[int] = set()
         self._writes: deque[timedelta] = deque(maxlen=100)
         self._set_aside: set[int] = set()
         self.lead = SHORTEST_LEAD
@@ -70,6 +73,7 @@ class Timer:
 
     def start_due(self, now: datetime) -> None:
         """Start what is due at ``now``. Raises ``DatabaseError`` when the database is away: then it is still held."""
+        self._meet_full(now)
         due = self._due(now)
         if not due:
             return
@@ -78,6 +82,18 @@ class Timer:
         self._note_write(timedelta(seconds=self._clock.boottime() - began))
         self._starts.refuse(busy)
         self._set_aside = {entry.run_id for entry in due if entry.state is State.HELD}
+
+    def _meet_full(self, now: datetime) -> None:
+        """Instants that come while no slot is free: whether a tick overlaps is decided all the same, once, and what
+        waits for no slot is dropped."""
+        if self._free_slots > 0:
+            self._met_full.clear()
+            return
+        due = list(takewhile(lambda entry: entry.due_at <= now, self._memory.held()))
+        self._starts.meet_full(
+            [entry for entry in due if entry.run_id not in self._met_full], drop=self._drops
+        )
+        self._met_full = {entry.run_id for entry in due}
 
     def _due(self, now: datetime) -> list[Entry]:
         """What is to be started now, as far as there are slots; what comes within another lead shares the write. Those
@@ -105,7 +121,8 @@ class Timer:
 
     def _seconds_to_next(self, now: datetime) -> float:
         if self._free_slots <= 0:
-            return LONGEST_WAIT
+            later = (entry for entry in self._memory.held() if entry.run_id not in self._met_full)
+            return min(LONGEST_WAIT, *((entry.due_at - now).total_seconds() for entry in islice(later, 1)))
         waits = [LONGEST_WAIT]
         for entry in self._memory.held():
             shortest = BUSY_PAUSE if entry.run_id in self._set_aside else 0.0

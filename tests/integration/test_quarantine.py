@@ -18,7 +18,8 @@ OPTIONS = {"schedule": Every(seconds=10)}
 
 def lose_a_run(job: Job) -> None:
     """One instance runs what the job has to run next, and dies of it."""
-    gone = HandDriven(name="gone").go_to(max(database_now(DATABASE), state_of(job).next_run_at or database_now(DATABASE)))
+    now = database_now(DATABASE)
+    gone = HandDriven(name="gone").go_to(max(now, state_of(job).next_run_at or now))
     gone.claim()
     assert gone.start()
     gone.expire()

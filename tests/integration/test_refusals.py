@@ -205,3 +205,41 @@ def test_a_job_that_somebody_is_editing_does_not_hold_up_the_refusals_of_others(
     engine.start()
     assert statuses(edited) == ["running", "skipped(overlap)"]
     assert [run.count for run in runs_of(edited)] == [1, 1]
+
+
+def busy_elsewhere(job: Job) -> tuple[HandDriven, HandDriven]:
+    """One instance runs the job's first tick; another meets the second, at its instant."""
+    holder = HandDriven(name="holder").go_to(next_tick(job))
+    holder.claim()
+    holder.start()
+    other = HandDriven(name="other")
+    for _ in range(3):
+        other.clock.advance(10)
+        other.parts.heartbeat.beat()
+    other.go_to(next_tick(job)).claim()
+    return holder, other
+
+
+def test_a_holder_whose_instance_is_gone_is_reaped_and_the_tick_runs():
+    job = make_job(schedule=Every(minutes=1))
+    holder, other = busy_elsewhere(job)
+    holder.expire()
+    assert other.start() == []
+    assert statuses(job) == ["lost(instance_gone)", "claimed"]
+    assert len(other.start()) == 1
+
+
+def test_a_tick_waits_where_the_holder_is_gone_and_others_cannot_be_judged_yet():
+    job = make_job(schedule=Every(minutes=1))
+    holder, other = busy_elsewhere(job)
+    holder.expire()
+    other.parts.heartbeat._steady_since = None
+    assert other.start() == []
+    assert statuses(job) == ["running", "claimed"]
+    assert len(other.held) == 1
+
+
+def test_a_holder_that_is_alive_keeps_its_lock():
+    job = make_job(schedule=Every(minutes=1))
+    busy_elsewhere(job)[1].start()
+    assert statuses(job) == ["running", "skipped(overlap)"]

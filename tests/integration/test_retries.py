@@ -68,7 +68,7 @@ def test_b55_the_next_tick_runs_while_a_retry_waits_and_the_retry_waits_while_th
     engine.execute()
     engine.finish()
     engine.step()
-    assert [run.status for run in runs_of(job, attempt=2)][0] == "failed"
+    assert runs_of(job, attempt=2)[0].status == "failed"
     assert not Run.objects.filter(status="skipped").exists()
 
 

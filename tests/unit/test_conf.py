@@ -88,8 +88,6 @@ def test_a_key_in_lower_case_is_unknown_and_answered_with_the_right_one():
         "MONITORS",
         "LISTENERS",
         "COORDINATION",
-        "CONCURRENCY_LIMIT",
-        "LIMIT_MODE",
     ],
 )
 def test_what_this_release_cannot_honour_is_unknown(key: str):
