@@ -50,7 +50,7 @@ def main() -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     sys.setswitchinterval(SWITCH_INTERVAL)
     logging.getLogger("django_gocron").setLevel(logging.WARNING)
-    with _database():
+    with database():
         for name in options.measurements or MEASUREMENTS:
             print(f"{name:<9} {options.database:<11} {_measure(name, options)}", flush=True)
 
@@ -73,7 +73,7 @@ def _measure(name: str, options: argparse.Namespace) -> str:
 
 
 @contextmanager
-def _database() -> Iterator[None]:
+def database() -> Iterator[None]:
     import django
     from django.db import connection
 

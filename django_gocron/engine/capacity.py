@@ -1,6 +1,8 @@
-"""How much an instance claims: what it can start in the time it claims ahead, going by how long runs take of late.
+"""How much an instance claims: what it can start in half of the time it claims ahead, going by how long runs take of
+late, and by how fast it has come through its backlog where it had one.
 
-Quick runs: a deep buffer. Slow ones: none, so that another instance, or the queue, has them.
+Quick runs: a deep buffer. Slow ones, or a slow database: a shallow one or none, so that another instance, or the queue,
+has them.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ FIRST_GUESS = 0.01
 
 
 class Capacity:
-    """``note`` is called from executor threads, the rest from the loop's."""
+    """``note`` is called from executor threads, ``note_start`` from the timer's, the rest from the loop's."""
 
     def __init__(self, memory: Memory, *, slots: int, ahead: timedelta, drops: bool = False) -> None:
         self._drops = drops
@@ -36,6 +38,16 @@ class Capacity:
         self._slots = slots
         self._ahead = ahead.total_seconds()
         self._average = FIRST_GUESS
+        self._pace = 0.0
+        self._last_start: tuple[float, int] | None = None
+
+    def note_start(self, number: int, at: float, *, is_behind: bool) -> None:
+        """So many runs were started by one write, at ``at`` seconds of a steady clock; ``is_behind``: more are overdue.
+        The time between two such writes of a backlog is what its runs take here, all told. Called by the timer."""
+        if self._last_start is not None:
+            began, earlier = self._last_start
+            self._pace += WEIGHT * ((at - began) / earlier - self._pace)
+        self._last_start = (at, number) if is_behind and number else None
 
     def note(self, took: timedelta) -> None:
         self._average += WEIGHT * (max(took.total_seconds(), 0.0001) - self._average)
@@ -58,7 +70,7 @@ class Capacity:
         claim of many takes little more than a claim of one."""
         if self._drops:  # ticks are claimed to be skipped, if there is no slot at their instants
             return max(0, DEEPEST - self._memory.count(State.HELD))
-        buffer = min(DEEPEST, int(self._slots * self._ahead / self._average))
+        buffer = min(DEEPEST, int(self._ahead / 2 / self._seconds_a_run))
         room = max(0, self.free_slots + buffer)
         return room if self.free_slots > 0 or room >= buffer // 2 else 0
 
@@ -66,4 +78,8 @@ class Capacity:
     def seconds_to_room(self) -> float:
         """How long it takes, about, until half of what is held has started."""
         held = max(1, self._memory.count(State.HELD))
-        return max(SHORTEST_PAUSE, held / self._slots * self._average / 2)
+        return max(SHORTEST_PAUSE, held * self._seconds_a_run / 2)
+
+    @property
+    def _seconds_a_run(self) -> float:
+        return max(self._average / self._slots, self._pace)

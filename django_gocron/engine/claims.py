@@ -21,6 +21,7 @@ from django.db import connections
 from django.db.models import Exists, OuterRef, Q
 
 from django_gocron import events, registry
+from django_gocron.context import Cancellation, Cause
 from django_gocron.engine import barriers
 from django_gocron.engine.database import read, statement, unit
 from django_gocron.engine.lease import lease_is_valid
@@ -101,10 +102,12 @@ class Claims:
         barriers.reach("take.before")
         return unit(self._using, lambda: self._take_queued(chosen, now)) if chosen else []
 
-    def give_back(self, entries: Sequence[Entry]) -> None:
-        """Return claimed runs that have not begun to the queue, as far as they are still ours."""
+    def give_back(self, entries: Sequence[Entry], now: datetime) -> None:
+        """Return claimed runs that have not begun in time, as far as they are still ours: to the queue, and from there
+        to their jobs' states where they can be planned again, lest rows pile up while there is more to do than can be."""
         if entries:
             statement(self._using, lambda: give_back(self._using, entries))
+            plan_again(self._using, {entry.job_id for entry in entries}, now)
 
     def is_anything_queued(self, now: datetime) -> bool:
         """Whether a run waits in the queue whose time has come."""
@@ -340,4 +343,13 @@ def make_entry(run: Run, job: Job, missed: tuple[datetime, datetime, int] | None
         claimed_at=run.claimed_at,
         has_queued=run.reason == Reason.OVERLAP,
         is_caught_up=job.misfire == Misfire.RUN_ALL and due_at < (run.claimed_at or due_at),
+        cancellation=_cancellation_of(run),
     )
+
+
+def _cancellation_of(run: Run) -> Cancellation:
+    """A run that went back to the queue when somebody had cancelled it already is cancelled still."""
+    cancellation = Cancellation()
+    if run.cancel_requested_at is not None:
+        cancellation.ask(Cause.BY_USER, run.error_message)
+    return cancellation

@@ -97,7 +97,7 @@ class Loop:
         audit finds what is still ours."""
         late = self._memory.withdraw_late(now - PUNCTUAL)
         try:
-            self._claims.give_back(late)
+            self._claims.give_back(late, now)
         finally:
             self._memory.forget(late)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from django.db.models import F, Max
+from django.db.models import F, Max, Q
 
 from django_gocron import events
 from django_gocron.engine.database import unit
@@ -78,7 +78,7 @@ def _plan_again(using: str, job_ids: Collection[int], now: datetime) -> tuple[se
     states = lock_free_states(using, job_ids)
     jobs = Job.objects.using(using).in_bulk(list(states))
     rows = _read_rows(using, states, now)
-    latest = _latest_kept(using, rows)
+    latest, running = _latest_kept(using, rows)
     kept: set[int] = set()
     facts: list[events.Event] = []
     withdrawn: list[JobState] = []
@@ -90,7 +90,7 @@ def _plan_again(using: str, job_ids: Collection[int], now: datetime) -> tuple[se
         elif movable:
             withdrawn.append(states[job_id])
         fixed = mine[: len(mine) - len(movable)]
-        passed = _pass_over(jobs[job_id], fixed, now)
+        passed = _pass_over(jobs[job_id], fixed, now, running.get(job_id))
         if passed:
             facts.append(_end(using, jobs[job_id], passed, now))
         kept.update(row.pk for row in fixed if not passed or row not in passed.rows)
@@ -107,14 +107,27 @@ def _read_rows(using: str, job_ids: Collection[int], now: datetime) -> dict[int,
     return {job_id: sorted(mine, key=lambda row: row.tick) for job_id, mine in rows.items()}
 
 
-def _latest_kept(using: str, rows: dict[int, list[_Row]]) -> dict[int, datetime]:
-    """The latest tick of each job that has, or shares, another row."""
+def _latest_kept(using: str, rows: dict[int, list[_Row]]) -> tuple[dict[int, datetime], dict[int, datetime]]:
+    """Of each job the latest tick that has, or shares, another row, and the latest that runs, or has run, or will."""
     ids = [row.pk for mine in rows.values() for row in mine]
     others = (
         Run.objects.using(using).filter(job__in=rows, origin=Origin.SCHEDULE, scope="").exclude(pk__in=ids)
     )
-    ends = others.order_by().values_list("job_id").annotate(Max("scheduled_for"), Max("window_end"))
-    return {job_id: max(filter(None, (tick, end))) for job_id, tick, end in ends}
+    passed_over = Q(status__in=(Status.MISSED, Status.COALESCED, Status.SKIPPED))
+    found = (
+        others.order_by()
+        .values_list("job_id")
+        .annotate(
+            tick=Max("scheduled_for"), end=Max("window_end"), runs=Max("scheduled_for", filter=~passed_over)
+        )
+    )
+    latest: dict[int, datetime] = {}
+    running: dict[int, datetime] = {}
+    for job_id, tick, end, runs in found:
+        latest[job_id] = max(filter(None, (tick, end)))
+        if runs:
+            running[job_id] = runs
+    return latest, running
 
 
 def _withdraw(using: str, job: Job, state: JobState, rows: Sequence[_Row]) -> bool:
@@ -133,11 +146,13 @@ def _withdraw(using: str, job: Job, state: JobState, rows: Sequence[_Row]) -> bo
     return True
 
 
-def _pass_over(job: Job, rows: Sequence[_Row], now: datetime) -> _Passed | None:
-    """Those that the policy does not let run: all but the latest, or those that are later than the grace."""
+def _pass_over(job: Job, rows: Sequence[_Row], now: datetime, running: datetime | None) -> _Passed | None:
+    """Those that the policy does not let run: all but the latest, or all where a later tick runs (``running``); or
+    those that are later than the grace."""
     match job.misfire:
         case Misfire.RUN_ONCE:
-            passed, status, reason = rows[:-1], Status.COALESCED, Reason.NONE
+            is_covered = bool(rows and running and running > rows[-1].tick)
+            passed, status, reason = rows if is_covered else rows[:-1], Status.COALESCED, Reason.NONE
         case Misfire.SKIP:
             passed = [row for row in rows if row.due_at < now - job.misfire_grace]
             status, reason = Status.MISSED, Reason.GRACE

@@ -129,8 +129,10 @@ def assemble(options: Options, clock: Clock) -> Parts:
         memory,
         Starts(using, clock, lease, memory, refusals),
         timeouts,
+        capacity,
         dispatch.execute,
-        slots=options.slots, drops=options.drops_beyond_limit,
+        slots=options.slots,
+        drops=options.drops_beyond_limit,
     )
     return Parts(
         using=using,

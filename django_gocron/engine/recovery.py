@@ -55,6 +55,7 @@ class Recovery:
             expired.order_by()
             .values_list("pk")
             .union(owned.order_by().values_list("instance"), locked.order_by().values_list("instance"))
+            .order_by()  # Django 6.1 gives a union the default order of its first part
         )
         gone = {instance_id for (instance_id,) in found}
         for instance_id in gone:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from django_gocron.engine.capacity import Capacity
     from django_gocron.engine.clock import Clock
     from django_gocron.engine.memory import Entry, Memory
     from django_gocron.engine.starts import Starts
@@ -44,6 +45,7 @@ class Timer:
         memory: Memory,
         starts: Starts,
         timeouts: Timeouts,
+        capacity: Capacity,
         execute: Callable[[Entry], None],
         *,
         slots: int,
@@ -53,6 +55,7 @@ class Timer:
         self._memory = memory
         self._starts = starts
         self._timeouts = timeouts
+        self._capacity = capacity
         self._execute = execute
         self._slots = slots
         self._drops = drops
@@ -80,6 +83,7 @@ class Timer:
         began = self._clock.boottime()
         busy = self._starts.start(due, self._execute)
         self._note_write(timedelta(seconds=self._clock.boottime() - began))
+        self._capacity.note_start(len(due) - len(busy), began, is_behind=self._is_behind(now))
         self._starts.refuse(busy)
         self._set_aside = {entry.run_id for entry in due if entry.state is State.HELD}
 
@@ -94,6 +98,10 @@ class Timer:
             [entry for entry in due if entry.run_id not in self._met_full], drop=self._drops
         )
         self._met_full = {entry.run_id for entry in due}
+
+    def _is_behind(self, now: datetime) -> bool:
+        """Whether anything that is held should have started already."""
+        return any(entry.due_at < now for entry in self._memory.held()[:1])
 
     def _due(self, now: datetime) -> list[Entry]:
         """What is to be started now, as far as there are slots; what comes within another lead shares the write. Those

@@ -88,24 +88,39 @@ def test_ticks_later_than_the_grace_are_missed():
     assert {row[0] for row in rows[1:]} <= {"succeeded", "skipped"}
 
 
-def test_a_tick_before_one_that_has_run_runs_late_in_its_own_row():
-    job = make_job(schedule=Every(minutes=1))
-    engine = abandoned(job, ticks=2)
-    first, second = runs_of(job)
-    Run.objects.filter(pk=second.pk).update(status="succeeded", reason="")
-    engine.clock.advance(5)
-    engine.step()
-    assert [(run.pk, run.status) for run in runs_of(job)] == [(first.pk, "succeeded"), (second.pk, "succeeded")]
-
-
-def test_of_ticks_before_one_that_has_run_the_latest_runs_and_the_others_are_coalesced():
+def test_a_tick_before_one_that_has_run_is_coalesced():
     job = make_job(schedule=Every(minutes=1))
     engine = abandoned(job, ticks=3)
     *_, last = runs_of(job)
     Run.objects.filter(pk=last.pk).update(status="succeeded", reason="")
     engine.clock.advance(5)
+    with Heard(events.TicksCoalesced) as heard:
+        engine.step()
+    assert statuses(job) == ["coalesced", "coalesced", "succeeded"]
+    assert [event.count for event in heard] == [2]
+
+
+def test_of_ticks_before_one_that_was_passed_over_the_latest_runs():
+    job = make_job(schedule=Every(minutes=1))
+    engine = abandoned(job, ticks=3)
+    *_, last = runs_of(job)
+    Run.objects.filter(pk=last.pk).update(status="skipped", reason="overlap")
+    engine.clock.advance(5)
     engine.step()
-    assert statuses(job) == ["coalesced", "succeeded", "succeeded"]
+    assert statuses(job) == ["coalesced", "succeeded", "skipped(overlap)"]
+
+
+def test_where_all_are_to_run_a_tick_before_one_that_has_run_runs_late_in_its_own_row():
+    job = make_job(schedule=Every(minutes=1), misfire="run_all")
+    engine = abandoned(job, ticks=2)
+    first, second = runs_of(job)
+    Run.objects.filter(pk=second.pk).update(status="succeeded", reason="")
+    engine.clock.advance(5)
+    engine.step()
+    assert [(run.pk, run.status) for run in runs_of(job)] == [
+        (first.pk, "succeeded"),
+        (second.pk, "succeeded"),
+    ]
 
 
 def test_of_ticks_before_one_that_has_run_those_later_than_the_grace_are_missed():
@@ -155,7 +170,20 @@ def test_what_has_not_started_a_second_after_its_instant_is_given_back():
     assert len(engine.held) == 2
     engine.clock.advance(0.2)
     engine.parts.loop._give_back_late(engine.now)
-    assert (engine.held, Run.objects.filter(status="queued", reason="given_back").count()) == ([], 2)
+    assert engine.held == []
+    assert sorted(status for job in jobs for status in statuses(job)) == ["running"]
+    assert sorted(state_of(job).next_tick_at == tick for job in jobs) == [False, True, True]
+
+
+def test_what_was_given_back_and_cannot_be_planned_again_waits_in_the_queue():
+    job = make_job(schedule=Every(minutes=1), misfire="run_all")
+    engine = HandDriven(ahead=MINUTE + SECOND).go_to(next_tick(job))
+    first, second = engine.claim()
+    engine.memory.forget([second])
+    Run.objects.filter(pk=second.run_id).update(status="succeeded")
+    engine.clock.advance(1.1)
+    engine.parts.loop._give_back_late(engine.now)
+    assert statuses(job) == ["queued(given_back)", "succeeded"]
 
 
 def test_what_was_claimed_late_has_its_second_too():

@@ -69,8 +69,29 @@ def test_slow_runs_are_claimed_only_for_free_slots():
     assert after_runs_of(60, Memory()).room == 4
 
 
-def test_runs_of_a_second_are_claimed_once_beyond_the_slots():
-    assert after_runs_of(1, Memory()).room == pytest.approx(8, abs=1)
+def test_of_runs_of_a_second_half_as_many_as_there_are_slots_are_claimed_beyond_them():
+    assert after_runs_of(1, Memory()).room == pytest.approx(6, abs=1)
+
+
+def test_a_backlog_that_is_come_through_slowly_is_a_shallow_one():
+    memory = Memory()
+    found = after_runs_of(0.001, memory)
+    for step in range(100):
+        found.note_start(2, 0.1 * step, is_behind=True)
+    assert found.room == pytest.approx(4 + 0.5 / 0.05, abs=1)
+
+
+def test_pauses_without_a_backlog_say_nothing_of_the_pace():
+    found = after_runs_of(0.001, Memory())
+    for step in range(100):
+        found.note_start(2, 10.0 * step, is_behind=False)
+    assert found.room == 504
+
+
+def test_where_ticks_are_dropped_all_are_claimed():
+    found = Capacity(Memory(), slots=4, ahead=timedelta(seconds=1), drops=True)
+    found.note(timedelta(seconds=60))
+    assert found.room == 500
 
 
 def test_there_is_no_less_room_than_none():
