@@ -1,16 +1,17 @@
-"""Retention: the history is pruned a little at a time; only runs that have ended, and hold no lock."""
+"""Retention: the history is pruned a little at a time: runs that have ended and hold no lock, and instances that have
+been gone for longer than any run of theirs is kept."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from django.db.models import F, Q, Window
+from django.db.models import F, Max, Q, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from django_gocron.conf import get_settings
 from django_gocron.engine.database import statement
-from django_gocron.models import Job, Run
+from django_gocron.models import Instance, Job, Run
 from django_gocron.models.choices import LIVE
 
 if TYPE_CHECKING:
@@ -49,7 +50,15 @@ class Retention:
 
     def prune(self, now: datetime) -> int:
         """Delete one batch of what is too old and one of what is too many; answer how many runs that were."""
+        self._prune_instances(now)
         return self._delete(self._too_old(now)) + self._delete(self._too_many())
+
+    def _prune_instances(self, now: datetime) -> None:
+        """Without a look at runs: none that old is left."""
+        longest = Job.objects.using(self._using).aggregate(days=Max("keep_days"))["days"] or 0
+        before = self._cutoff(now, max(longest, get_settings().keep_days)) - timedelta(days=1)
+        gone = Instance.objects.using(self._using).filter(Q(stopped_at__lt=before) | Q(reaped_at__lt=before))
+        statement(self._using, lambda: gone.filter(heartbeat_at__lt=before)._raw_delete(self._using))
 
     def _ended(self) -> QuerySet[Run]:
         return Run.objects.using(self._using).exclude(status__in=LIVE).filter(held_lock__isnull=True)
@@ -57,11 +66,17 @@ class Retention:
     def _too_old(self, now: datetime) -> list[int]:
         """By the job's days, else the settings'."""
         own = Job.objects.using(self._using).filter(keep_days__isnull=False)
-        days = set(own.order_by().values_list("keep_days", flat=True).distinct())
+        days = {
+            number
+            for number in own.order_by().values_list("keep_days", flat=True).distinct()
+            if number is not None
+        }
+        shortest = self._cutoff(now, min(days | {get_settings().keep_days}))
         old = Q(Q(job__isnull=True) | Q(job__keep_days__isnull=True), finished_at__lt=self._cutoff(now, None))
         for number in days:
             old |= Q(job__keep_days=number, finished_at__lt=self._cutoff(now, number))
-        return list(self._ended().filter(old).order_by("pk").values_list("pk", flat=True)[:BATCH])
+        candidates = self._ended().filter(old, finished_at__lt=shortest).order_by("finished_at")
+        return list(candidates.values_list("pk", flat=True)[:BATCH])
 
     def _cutoff(self, now: datetime, days: int | None) -> datetime:
         return now - timedelta(days=get_settings().keep_days if days is None else days)

@@ -1,4 +1,4 @@
-"""What can be asked of a row of a job or a run: thin methods over ``django_gocron.operations``, each with an async twin.
+"""What can be asked of a job or a run row: thin methods over ``django_gocron.operations``, each with an async twin.
 
 They are looked up by name when called: rows lie below the operations, and know nothing of them. Those that write
 say so (``alters_data``): a template that names one does not call it.

@@ -109,6 +109,7 @@ class Run(RunActions, models.Model):
                 where=Q(status__in=[status.value for status in LIVE]),
                 name="gocron_run_live",
             ),
+            models.Index(fields=["finished_at"], name="gocron_run_finished"),
         ]
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ import pytest
 from django_gocron.engine import retention
 from django_gocron.engine.database import database_now
 from django_gocron.engine.retention import PERIOD, Retention
-from django_gocron.models import Job, Run
+from django_gocron.models import Instance, Job, Run
 from django_gocron.models.choices import LIVE, Status
 from django_gocron.testing import FakeClock
 from tests.handdriven import DATABASE, REAL_TRANSACTIONS, make_job
@@ -116,3 +116,30 @@ def test_it_is_done_once_a_minute():
         clock.set(database_now(DATABASE))
         pruning.step()
         assert Run.objects.count() == 0
+
+
+@pytest.mark.parametrize("gone", ["stopped_at", "reaped_at"])
+def test_an_instance_that_has_been_gone_for_longer_than_its_runs_are_kept_is_pruned(gone: str):
+    now = database_now(DATABASE)
+    for name, days in (("long gone", 32), ("gone", 30)):
+        at = now - timedelta(days=days)
+        Instance.objects.create(name=name, started_at=at, heartbeat_at=at, lease_expires_at=at, **{gone: at})
+    Retention(DATABASE, FakeClock(now)).prune(now)
+    assert [instance.name for instance in Instance.objects.all()] == ["gone"]
+
+
+def test_an_instance_is_kept_as_long_as_any_job_keeps_its_runs():
+    now = database_now(DATABASE)
+    make_job(keep_days=90)
+    at = now - timedelta(days=80)
+    Instance.objects.create(name="gone", started_at=at, heartbeat_at=at, lease_expires_at=at, stopped_at=at)
+    Retention(DATABASE, FakeClock(now)).prune(now)
+    assert Instance.objects.count() == 1
+
+
+def test_an_instance_that_is_neither_stopped_nor_reaped_is_kept():
+    now = database_now(DATABASE)
+    at = now - timedelta(days=800)
+    Instance.objects.create(name="expired", started_at=at, heartbeat_at=at, lease_expires_at=at)
+    Retention(DATABASE, FakeClock(now)).prune(now)
+    assert Instance.objects.count() == 1
