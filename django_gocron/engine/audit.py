@@ -3,7 +3,8 @@
 The two differ when the answer to a write got lost: a claim was committed and its runs never became entries, or a start
 was and its run was dropped. No user code has run for such a row, since that is begun from memory only. So it goes
 back to the queue, its lock free. The rows are read before the memory: an entry that ends in between is not taken for
-one that is unknown, because its row has ended too and the write is conditional.
+one that is unknown, because its row has ended too and the write is conditional: on the claim as well, since it may be executed late, when the same
+run has been claimed here again.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ class Audit:
     def requeue_unknown(self) -> int:
         """Return to the queue the rows that are ours and unknown to us; answer how many."""
         mine = Run.objects.using(self._using).filter(instance=self._lease.instance_id, status__in=OWNED)
-        rows = read(self._using, lambda: list(mine.values_list("pk", flat=True)))
+        rows = read(self._using, lambda: dict(mine.values_list("pk", "claim_id")))
         known = {entry.run_id for entry in self._memory.entries()}
-        unknown = [pk for pk in rows if pk not in known]
+        unknown = rows.keys() - known
         if not unknown:
             return 0
+        mine = mine.filter(claim_id__in={rows[pk] for pk in unknown})
         return statement(self._using, lambda: requeue(mine.filter(pk__in=unknown), Reason.RECOVERED))

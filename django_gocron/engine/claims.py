@@ -109,9 +109,9 @@ class Claims:
             statement(self._using, lambda: give_back(self._using, entries))
             plan_again(self._using, {entry.job_id for entry in entries}, now)
 
-    def is_anything_queued(self, now: datetime) -> bool:
-        """Whether a run waits in the queue whose time has come."""
-        waiting = Run.objects.using(self._using).filter(status=Status.QUEUED, available_at__lte=now)
+    def is_anything_queued(self, by: datetime) -> bool:
+        """Whether a run waits in the queue whose time will have come by then."""
+        waiting = Run.objects.using(self._using).filter(status=Status.QUEUED, available_at__lte=by)
         return waiting.exists()
 
     def next_due_at(self) -> datetime | None:
@@ -252,7 +252,7 @@ class Claims:
         waiting = (
             Run.objects.using(self._using)
             .filter(Q(lock_key="") | ~Exists(busy))
-            .filter(status=Status.QUEUED, available_at__lte=now, job__in=self._my_jobs())
+            .filter(status=Status.QUEUED, available_at__lte=now + self._ahead, job__in=self._my_jobs())
             .order_by("-priority", "available_at", "pk")
             .values_list("pk", "lock_key")
         )

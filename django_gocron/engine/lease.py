@@ -17,7 +17,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 import django
-from django.db.models import Exists
+from django.db.models import Exists, OuterRef
 
 import django_gocron
 from django_gocron import registry
@@ -34,8 +34,8 @@ LEAST_MARGIN = 1.0
 """Seconds by which trust ends before the lease does, at least; a tenth of the lease when that is more."""
 
 
-def lease_is_valid(instance_id: uuid.UUID) -> Exists:
-    """A condition for statements that only an instance with a lease may make."""
+def lease_is_valid(instance_id: uuid.UUID | OuterRef) -> Exists:
+    """A condition for statements that only an instance with a lease may make; ``OuterRef``: the instance of the row."""
     valid = Instance.objects.unreaped().filter(pk=instance_id, lease_expires_at__gt=DatabaseNow())
     return Exists(valid)
 

@@ -75,7 +75,7 @@ class Loop:
     def claim(self, now: datetime) -> int:
         """Claim what is due soon after ``now`` and what is queued; answer how many runs that were."""
         entries: list[Entry] = []
-        is_queued = self._claims.is_anything_queued(now)
+        is_queued = self._claims.is_anything_queued(now + self._ahead)
         if is_queued:
             entries += self._claims.claim_queued(now, slots=self._capacity.queue_slots)
             barriers.reach("take.after", entries)
@@ -106,8 +106,8 @@ class Loop:
         if now < self._next_housekeeping:
             return
         self._next_housekeeping = now + HOUSEKEEPING
-        if self._heartbeat.may_reap:
-            self._recovery.reap()
+        if self._heartbeat.may_reap and self._recovery.reap():
+            self._wakeup.wake()  # what was recovered is queued now
         self._audit.step()
         self._retention.step()
 

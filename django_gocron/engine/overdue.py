@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from django.db.models import F, Max, Q
+from django.db.models import F, Max
 
 from django_gocron import events
 from django_gocron.engine.database import unit
@@ -25,7 +25,7 @@ from django_gocron.exceptions import ScheduleError
 from django_gocron.models import Job, Run
 from django_gocron.models.choices import Origin, Reason, Status
 from django_gocron.models.definitions import read_definition
-from django_gocron.planning import PUNCTUAL, Misfire
+from django_gocron.planning import PUNCTUAL, Misfire, next_tick
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from django.db.models import QuerySet
 
     from django_gocron.models import JobState
+    from django_gocron.planning import Definition
 
 MICROSECOND = timedelta(microseconds=1)
 
@@ -78,16 +79,13 @@ def _plan_again(using: str, job_ids: Collection[int], now: datetime) -> tuple[se
     states = lock_free_states(using, job_ids)
     jobs = Job.objects.using(using).in_bulk(list(states))
     rows = _read_rows(using, states, now)
-    latest, running = _latest_kept(using, rows)
+    running = _find_running(using, rows)
     kept: set[int] = set()
     facts: list[events.Event] = []
     withdrawn: list[JobState] = []
     for job_id, mine in rows.items():
-        after = latest.get(job_id)
-        movable = [row for row in mine if after is None or row.tick > after]
-        if movable and not _withdraw(using, jobs[job_id], states[job_id], movable):
-            movable = []
-        elif movable:
+        movable = _withdraw(using, jobs[job_id], states[job_id], mine)
+        if movable:
             withdrawn.append(states[job_id])
         fixed = mine[: len(mine) - len(movable)]
         passed = _pass_over(jobs[job_id], fixed, now, running.get(job_id))
@@ -107,43 +105,49 @@ def _read_rows(using: str, job_ids: Collection[int], now: datetime) -> dict[int,
     return {job_id: sorted(mine, key=lambda row: row.tick) for job_id, mine in rows.items()}
 
 
-def _latest_kept(using: str, rows: dict[int, list[_Row]]) -> tuple[dict[int, datetime], dict[int, datetime]]:
-    """Of each job the latest tick that has, or shares, another row, and the latest that runs, or has run, or will."""
+def _find_running(using: str, rows: dict[int, list[_Row]]) -> dict[int, datetime]:
+    """The latest other tick of each job that runs, or has run, or will."""
     ids = [row.pk for mine in rows.values() for row in mine]
     others = (
         Run.objects.using(using).filter(job__in=rows, origin=Origin.SCHEDULE, scope="").exclude(pk__in=ids)
     )
-    passed_over = Q(status__in=(Status.MISSED, Status.COALESCED, Status.SKIPPED))
-    found = (
-        others.order_by()
-        .values_list("job_id")
-        .annotate(
-            tick=Max("scheduled_for"), end=Max("window_end"), runs=Max("scheduled_for", filter=~passed_over)
-        )
-    )
-    latest: dict[int, datetime] = {}
-    running: dict[int, datetime] = {}
-    for job_id, tick, end, runs in found:
-        latest[job_id] = max(filter(None, (tick, end)))
-        if runs:
-            running[job_id] = runs
-    return latest, running
+    passed_over = (Status.MISSED, Status.COALESCED, Status.SKIPPED)
+    running = others.exclude(status__in=passed_over).order_by().values_list("job_id")
+    return dict(running.annotate(tick=Max("scheduled_for")))
 
 
-def _withdraw(using: str, job: Job, state: JobState, rows: Sequence[_Row]) -> bool:
-    """Let the next claim plan these ticks; False where the job cannot be planned: then they stay as they are."""
+def _withdraw(using: str, job: Job, state: JobState, rows: Sequence[_Row]) -> Sequence[_Row]:
+    """Let the next claim plan these ticks, as far as they can be planned again; answers which those are."""
     if not is_active(job, state) or state.broken_code:
-        return False
+        return []
     try:
         definition = read_definition(job)
+        rows = _find_movable(definition, state, rows)
     except ScheduleError:
-        return False
-    Run.objects.using(using).filter(pk__in=[row.pk for row in rows]).delete()
-    set_next(state, definition, rows[0].tick)
-    state.planned_through = rows[0].tick - MICROSECOND
-    state.finished_at = None
-    state.version += 1
-    return True
+        return []
+    if rows:
+        Run.objects.using(using).filter(pk__in=[row.pk for row in rows]).delete()
+        set_next(state, definition, rows[0].tick)
+        state.planned_through = rows[0].tick - MICROSECOND
+        state.finished_at = None
+        state.version += 1
+    return rows
+
+
+def _find_movable(definition: Definition, state: JobState, rows: Sequence[_Row]) -> Sequence[_Row]:
+    """The last of the rows, from which on every tick that has had a row is among them. Of others one cannot know what
+    became: their rows may have been pruned."""
+    place, following = len(rows), None
+    while place:
+        tick = rows[place - 1].tick
+        if following is None and tick != state.planned_through:
+            break
+        if following and (
+            state.anchor_at is None or next_tick(definition, anchor=state.anchor_at, after=tick) != following
+        ):
+            break
+        place, following = place - 1, tick
+    return rows[place:]
 
 
 def _pass_over(job: Job, rows: Sequence[_Row], now: datetime, running: datetime | None) -> _Passed | None:

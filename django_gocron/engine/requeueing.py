@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Case, F, Q, Value, When
 
 from django_gocron.engine.database import DatabaseNow
+from django_gocron.engine.wakeup import notify
 from django_gocron.models import Run
 from django_gocron.models.choices import Origin, Reason, Status
 
@@ -34,6 +35,12 @@ def give_back(using: str, entries: Sequence[Entry], reason: Reason = Reason.GIVE
     """Return runs that have certainly not begun to the queue, as far as they are still ours; one statement. Answers
     how many."""
     return requeue(claims_of(using, entries).filter(status__in=OWNED), reason) if entries else 0
+
+
+def hand_over(using: str, entries: Sequence[Entry]) -> None:
+    """Give back, and tell the others, who take it at once."""
+    if give_back(using, entries):
+        notify(using)
 
 
 def requeue(runs: QuerySet[Run], reason: Reason) -> int:

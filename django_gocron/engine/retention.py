@@ -6,12 +6,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from django.db.models import F, Max, Q, Window
+from django.db.models import Exists, F, Max, OuterRef, Q, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from django_gocron.conf import get_settings
 from django_gocron.engine.database import statement
-from django_gocron.models import Instance, Job, Run
+from django_gocron.models import Instance, Job, JobState, Run
 from django_gocron.models.choices import LIVE
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Retention:
     def prune(self, now: datetime) -> int:
         """Delete one batch of what is too old and one of what is too many; answer how many runs that were."""
         self._prune_instances(now)
+        self._prune_states()
         return self._delete(self._too_old(now)) + self._delete(self._too_many())
 
     def _prune_instances(self, now: datetime) -> None:
@@ -59,6 +60,12 @@ class Retention:
         before = self._cutoff(now, max(longest, get_settings().keep_days)) - timedelta(days=1)
         gone = Instance.objects.using(self._using).filter(Q(stopped_at__lt=before) | Q(reaped_at__lt=before))
         statement(self._using, lambda: gone.filter(heartbeat_at__lt=before)._raw_delete(self._using))
+
+    def _prune_states(self) -> None:
+        """Of jobs that were deleted behind Django's back: the database does not see to it."""
+        orphans = JobState.objects.using(self._using).filter(~Exists(Job.objects.filter(pk=OuterRef("pk"))))
+        if orphans.exists():
+            statement(self._using, lambda: orphans._raw_delete(self._using))
 
     def _ended(self) -> QuerySet[Run]:
         return Run.objects.using(self._using).exclude(status__in=LIVE).filter(held_lock__isnull=True)

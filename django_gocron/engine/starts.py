@@ -5,7 +5,8 @@ A run's entry is ``held`` when it comes here, and leaves as ``hold`` (running in
 
 1. One run of each lock key, in the order of the keys. The keys that are held are read, and those runs set aside; so
    are those that come after ticks in the queue.
-2. One statement moves the others: still claimed, claimed by us, our lease valid. It takes their locks too.
+2. One statement moves the others: still claimed, claimed by us, the lease they were claimed under valid. It takes their
+   locks too.
 3. Fewer moved than asked: read back which. Running and ours: it worked. Claimed and ours: our lease is over. Else
    the row was withdrawn, and is dropped.
 4. Somebody took a lock between 1 and 2: nothing has moved. Again from 1, at last under the state rows' locks.
@@ -22,7 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import IntegrityError, OperationalError, connections, transaction
-from django.db.models import F, Value
+from django.db.models import F, OuterRef, Value
 from django.db.models.functions import Greatest, NullIf
 
 from django_gocron.engine import barriers
@@ -141,7 +142,7 @@ class Starts:
         barriers.reach("start.before", entries)
         claimed = claims_of(self._using, entries).filter(status=Status.CLAIMED)
         with _savepoint(self._using):
-            return claimed.filter(lease_is_valid(self._lease.instance_id)).update(
+            return claimed.filter(lease_is_valid(OuterRef("instance"))).update(
                 status=Status.RUNNING,
                 reason=Reason.NONE,
                 held_lock=NullIf(F("lock_key"), Value("")),

@@ -22,7 +22,7 @@ from django_gocron.engine import barriers
 from django_gocron.engine.database import DATABASE_ERRORS, statement
 from django_gocron.engine.memory import BEGUN, IN_A_SLOT, State
 from django_gocron.engine.recovery import stop_instance
-from django_gocron.engine.requeueing import give_back
+from django_gocron.engine.requeueing import hand_over
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +79,7 @@ class Stop:
         """What has not begun cannot begin any more, and is for others to have at once."""
         using, unbegun = self._parts.using, self._parts.memory.withdraw(*states)
         try:
-            statement(using, lambda: give_back(using, unbegun))
+            statement(using, lambda: hand_over(using, unbegun))
         except DATABASE_ERRORS as error:
             logger.warning("Claimed runs could not be given back (%s); they are recovered later.", error)
         self._parts.memory.forget(unbegun)

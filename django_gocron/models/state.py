@@ -24,10 +24,13 @@ class JobState(models.Model):
     """The machine-owned row beside a job.
 
     Its key is the job's and it has no other unique key, so that a bulk upsert can only meet its own row; every
-    column has a default, so that the insert half of the upsert is complete.
+    column has a default, so that the insert half of the upsert is complete. The database does not check the key: on
+    MariaDB that would make each upsert wait for whoever is editing the job.
     """
 
-    job = models.OneToOneField("gocron.Job", models.CASCADE, primary_key=True, related_name="state")
+    job = models.OneToOneField(
+        "gocron.Job", models.CASCADE, primary_key=True, related_name="state", db_constraint=False
+    )
 
     next_tick_at = InstantField(_("next tick"), null=True, default=None)
     next_run_at = InstantField(_("next run"), null=True, default=None, db_index=True)

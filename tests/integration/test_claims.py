@@ -14,6 +14,7 @@ from django_gocron.engine.database import database_now
 from django_gocron.models import Instance, Job, JobState, Run
 from django_gocron.models.choices import Status
 from django_gocron.schedules import Schedule
+from tests.elsewhere import open_transaction
 from tests.handdriven import (
     DATABASE,
     LEASE,
@@ -450,3 +451,29 @@ def test_a_queued_run_of_an_unknown_task_stays_in_the_queue():
     Run.objects.create(job=job, scheduled_for=database_now(DATABASE), available_at=database_now(DATABASE))
     assert HandDriven().claim() == []
     assert statuses(job) == ["queued"]
+
+
+@pytest.mark.only_on("postgresql", "mariadb")
+def test_an_open_edit_by_sql_keeps_no_job_from_being_claimed():
+    jobs = [make_job(f"job {number}", schedule=TEN_SECONDS) for number in range(3)]
+    engine = HandDriven().go_to(max(map(next_tick, jobs)))
+
+    def edit() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE gocron_job SET description = 'x' WHERE id = %s", [jobs[0].pk])
+
+    with open_transaction(edit):
+        assert len(engine.claim()) == 3
+        assert len(engine.start()) == 3
+
+
+def test_runs_that_are_claimed_or_queued_already_count_against_the_limit():
+    job = make_job(schedule=TEN_SECONDS, max_runs=3)
+    first = HandDriven(name="first").go_to(next_tick(job))
+    first.claim()
+    second = HandDriven(name="second")
+    for _ in range(5):
+        second.go_to(first.now + timedelta(seconds=10))
+        second.claim()
+        first.go_to(second.now)
+    assert Run.objects.count() == 3

@@ -393,3 +393,16 @@ def test_a_claim_ahead_is_not_disturbed_by_the_results_of_earlier_ticks():
     ahead = next_tick(job)
     engine.finish()
     assert next_tick(job) == ahead
+
+
+def test_the_result_of_a_run_that_another_instance_runs_meanwhile_is_refused():
+    job = make_job(schedule=Every(seconds=10))
+    engine = HandDriven().go_to(next_tick(job))
+    engine.claim()
+    engine.start()
+    engine.execute()
+    Run.objects.update(instance=HandDriven(name="other").lease.instance_id)
+    with Heard(events.ResultRefused) as heard:
+        engine.finish()
+    assert statuses(job) == ["running"]
+    assert len(heard) == 1

@@ -178,7 +178,7 @@ def test_what_has_not_started_a_second_after_its_instant_is_given_back():
 def test_what_was_given_back_and_cannot_be_planned_again_waits_in_the_queue():
     job = make_job(schedule=Every(minutes=1), misfire="run_all")
     engine = HandDriven(ahead=MINUTE + SECOND).go_to(next_tick(job))
-    first, second = engine.claim()
+    _first, second = engine.claim()
     engine.memory.forget([second])
     Run.objects.filter(pk=second.run_id).update(status="succeeded")
     engine.clock.advance(1.1)
@@ -206,3 +206,14 @@ def test_another_instance_has_what_was_given_back(how_late: float):
     other.clock.advance(how_late)
     assert other.step() == 1
     assert statuses(job) == ["succeeded"]
+
+
+def test_a_tick_whose_row_has_been_pruned_is_not_planned_again():
+    job = make_job(schedule=Every(minutes=1), misfire="run_all")
+    engine = abandoned(job, ticks=2)
+    first, second = runs_of(job)
+    second.delete()
+    engine.clock.advance(5)
+    engine.step()
+    engine.step()
+    assert [(run.pk, run.status) for run in runs_of(job)] == [(first.pk, "succeeded")]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 
 from django_gocron import Every, events
+from django_gocron.engine import audit
 from django_gocron.engine.database import database_now
 from django_gocron.models import Instance, JobState, Run
 from django_gocron.models.choices import Status
@@ -207,3 +210,29 @@ def test_the_audit_leaves_other_instances_alone():
     other.claim()
     assert HandDriven().audit.requeue_unknown() == 0
     assert statuses(job) == ["claimed"]
+
+
+def test_an_audit_that_is_executed_late_leaves_alone_what_has_been_claimed_again():
+    job = make_job(schedule=Every(seconds=10))
+    engine = HandDriven().go_to(next_tick(job))
+    engine.claim()
+    engine.memory.forget(engine.held)
+    late = patch.object(audit, "statement", side_effect=lambda _using, write: writes.append(write) or 0)
+    writes: list = []
+    with late:
+        engine.audit.requeue_unknown()
+    engine.audit.requeue_unknown()
+    engine.claim()
+    assert len(engine.start()) == 1
+    writes[0]()
+    assert statuses(job) == ["running"]
+
+
+def test_an_instance_that_renewed_its_lease_meanwhile_is_not_reaped():
+    job = make_job(schedule=Every(seconds=10))
+    alive = HandDriven(name="alive").go_to(next_tick(job))
+    alive.claim()
+    alive.start()
+    HandDriven().recovery._reap_one(alive.lease.instance_id)
+    assert statuses(job) == ["running"]
+    assert alive.row.reaped_at is None

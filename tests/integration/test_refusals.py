@@ -243,3 +243,14 @@ def test_a_holder_that_is_alive_keeps_its_lock():
     job = make_job(schedule=Every(minutes=1))
     busy_elsewhere(job)[1].start()
     assert statuses(job) == ["running", "skipped(overlap)"]
+
+
+def test_a_tick_whose_lock_was_freed_before_the_refusal_is_not_refused():
+    job = make_job(schedule=Every(seconds=1))
+    engine = running(job)
+    [entry] = engine.held
+    Run.objects.filter(status="running").update(status="succeeded", held_lock=None)
+    engine.clock.advance(1)
+    engine.parts.timer._starts.refuse([entry])
+    assert statuses(job) == ["succeeded", "claimed"]
+    assert engine.held == [entry]

@@ -10,7 +10,7 @@ import pytest
 from django_gocron.engine import retention
 from django_gocron.engine.database import database_now
 from django_gocron.engine.retention import PERIOD, Retention
-from django_gocron.models import Instance, Job, Run
+from django_gocron.models import Instance, Job, JobState, Run
 from django_gocron.models.choices import LIVE, Status
 from django_gocron.testing import FakeClock
 from tests.handdriven import DATABASE, REAL_TRANSACTIONS, make_job
@@ -143,3 +143,10 @@ def test_an_instance_that_is_neither_stopped_nor_reaped_is_kept():
     Instance.objects.create(name="expired", started_at=at, heartbeat_at=at, lease_expires_at=at)
     Retention(DATABASE, FakeClock(now)).prune(now)
     assert Instance.objects.count() == 1
+
+
+def test_the_state_of_a_job_that_was_deleted_by_sql_goes_too():
+    kept, gone = make_job("kept"), make_job("gone")
+    Job.objects.filter(pk=gone.pk)._raw_delete("default")
+    prune()
+    assert list(JobState.objects.values_list("pk", flat=True)) == [kept.pk]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
+from uuid import UUID
 
 import pytest
 from django.db import OperationalError
@@ -16,7 +17,7 @@ from django_gocron.engine.database import database_now, engine_thread
 from django_gocron.engine.locks import held_keys
 from django_gocron.engine.refusals import Refusals
 from django_gocron.engine.starts import Starts
-from django_gocron.models import Job, JobState, Run
+from django_gocron.models import Instance, Job, JobState, Run
 from django_gocron.models.choices import Status
 from tests.elsewhere import open_transaction
 from tests.handdriven import (
@@ -404,3 +405,25 @@ def test_a_job_that_somebody_is_editing_does_not_hold_up_the_counted_starts_of_o
         [work] = engine.start()
     assert work.context.job_id == job.pk
     assert len(engine.start()) == 2
+
+
+@pytest.mark.parametrize("change", [{"status": "cancelled"}, {"claim_id": UUID(int=7)}])
+def test_a_run_that_is_not_claimed_any_more_or_was_claimed_again_is_not_started(change: dict):
+    job = make_job(schedule=TEN_SECONDS)
+    engine = claimed(job)
+    Run.objects.update(**change)
+    assert engine.start() == []
+    [run] = runs_of(job)
+    assert run.status == change.get("status", "claimed")
+    assert engine.memory.count() == 0
+
+
+def test_a_run_claimed_under_a_lease_that_was_lost_is_not_started_under_the_next():
+    job = make_job(schedule=TEN_SECONDS)
+    engine = claimed(job)
+    engine.expire()
+    Instance.objects.update(reaped_at=database_now(DATABASE))
+    with patch.object(Starts, "_is_of_another_life", return_value=False):
+        engine.lease.register()
+        assert engine.start() == []
+    assert statuses(job) == ["claimed"]

@@ -146,7 +146,7 @@ def test_it_ends_also_while_the_database_is_away(caplog):
     scheduler, job = running(wait_until_told)
     gone = OperationalError("could not connect to server")
     with (
-        patch.object(stopping, "give_back", side_effect=gone),
+        patch.object(stopping, "hand_over", side_effect=gone),
         patch.object(stopping, "stop_instance", side_effect=gone),
     ):
         assert scheduler.shutdown(NO_TIME) == 1
@@ -203,3 +203,19 @@ def test_what_goes_back_is_claimed_by_another_instance_at_once():
     stop_of(engine).run(NO_TIME)
     assert [entry.job_id for entry in other.go_to(engine.now).claim()] == [job.pk]
     assert Run.objects.count() == 1
+
+
+def test_what_is_held_is_given_back_before_what_runs_is_waited_for():
+    scheduler, job = running(wait_until_told)
+    waiting = make_job("waiting", schedule=None).run_now()
+    Run.objects.filter(pk=waiting.pk).update(available_at=waiting.available_at + timedelta(seconds=0.9))
+    with patch.object(scheduler.parts.timer, "tick", lambda: None):
+        while not scheduler.parts.memory.held():
+            scheduler.parts.wakeup.wake()
+            scheduler.parts.memory.wait(scheduler.parts.memory.generation, 0.05)
+        stopped = shut_down_elsewhere(scheduler, MINUTE)
+        waiting.refresh_from_db()
+        assert (waiting.status, waiting.instance) == ("queued", None)
+        assert statuses(job) == ["running"]
+    go_on.set()
+    assert stopped.result(PATIENCE) == 0
