@@ -43,7 +43,8 @@ class SchedulerStopping(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerStopped(Event):
-    """``abandoned`` runs were still executing when the time was over, and are recorded as lost."""
+    """The code of ``abandoned`` runs was still executing when the time was over: these are recorded as lost, unless
+    they had timed out before."""
 
     name: str
     abandoned: int

@@ -70,8 +70,8 @@ class NotReadyError(GocronError):
 
 
 class Cancelled(BaseException):
-    """Raised by ``current_run().raise_if_cancelled()``: a task that lets it through once its run has been asked to end
-    has been cancelled, or has timed out. No ``Exception``, so that a task's own ``except Exception`` lets it through."""
+    """Raised by ``current_run().raise_if_cancelled()``: a task that lets it through, once its run has been asked to
+    end, has been cancelled or has timed out. No ``Exception``, so that an ``except Exception`` does not catch it."""
 
 
 class Retry(Exception):
@@ -87,7 +87,9 @@ class Retry(Exception):
         if after is not None and not isinstance(after, timedelta):
             after = timedelta(seconds=after)
         if after is not None and not timedelta(0) <= after <= LONGEST_DELAY:
-            raise ValueError(f"Retry's after is a duration from 0 to {LONGEST_DELAY.days} days, not {after!r}.")
+            raise ValueError(
+                f"Retry's after is a duration from 0 to {LONGEST_DELAY.days} days, not {after!r}."
+            )
         self.after = after
 
 

@@ -16,8 +16,8 @@ from django.db import router, transaction
 from django.utils.translation import gettext as _
 
 from django_gocron import events, registry
-from django_gocron.engine.claims import lock_key, new_run
 from django_gocron.engine.database import database_now, unit
+from django_gocron.engine.entries import lock_key, new_run
 from django_gocron.engine.replanning import lock_states, replan
 from django_gocron.engine.settling import settle
 from django_gocron.engine.wakeup import notify

@@ -1,4 +1,5 @@
-"""What people do to a job by a button: one operation each, with the sentence that tells what came of it.
+"""What people do to a job, or a run of it, by a button: one operation each, with the sentence that tells what came of
+it.
 
 The same sentence is the message on the screen and the entry in the job's history. Raises ``GocronError`` where the
 job cannot do it now.
@@ -13,9 +14,11 @@ from django.utils.text import get_text_list
 from django.utils.translation import gettext as _
 
 from django_gocron import registry
+from django_gocron.admin.job_list import state_of
 from django_gocron.admin.moments import ago, in_zone, short, zone_of
 from django_gocron.declarations import reset_to_code
 from django_gocron.exceptions import OperationError, UnknownTaskError
+from django_gocron.operations import CancelAnswer
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,6 +32,7 @@ PRESSED_TWICE = timedelta(seconds=5)
 
 def run(job: Job, situation: Situation, *, by: str, press: str) -> tuple[Run, str]:
     """Queue a run. ``press`` tells one rendering of a page from another: pressing its button twice is one request."""
+    refuse_orphan(job, situation)
     refuse_unknown_task(job, situation)
     queued = job.run_now(by=by, idempotency_key=press)
     if situation.now - queued.scheduled_for > PRESSED_TWICE:
@@ -37,6 +41,12 @@ def run(job: Job, situation: Situation, *, by: str, press: str) -> tuple[Run, st
         facts = {"job": job.name, "who": queued.requested_by, "when": when}
         raise OperationError(message % facts, code="already_requested")
     return queued, " ".join(_what_happens(job, situation))
+
+
+def refuse_orphan(job: Job, situation: Situation) -> None:
+    """Raise ``OperationError`` for a declared job whose run would wait for ever."""
+    if situation.is_orphan(job.key):
+        raise OperationError(_("No running scheduler declares it, so none would run it."), code="orphaned")
 
 
 def refuse_unknown_task(job: Job, situation: Situation) -> None:
@@ -48,6 +58,8 @@ def refuse_unknown_task(job: Job, situation: Situation) -> None:
 
 def _what_happens(job: Job, situation: Situation) -> list[str]:
     sentences = [_start(job, situation)]
+    if state_of(job).quarantined_at:
+        sentences.append(_("It is in quarantine; a run by hand does not release it."))
     if job.is_paused_at(situation.now):
         sentences.append(_("It is paused; a run by hand does not resume it."))
     elif not job.enabled:
@@ -70,6 +82,12 @@ def _start(job: Job, situation: Situation) -> str:
     return _("%(job)s will start within 2 seconds.") % {"job": job.name}
 
 
+def cancel(run: Run, *, by: str) -> str:
+    if run.cancel(by=by) == CancelAnswer.CANCELLED:
+        return _("Cancelled the run of %(job)s.") % {"job": run.job_name}
+    return _("Asked the run of %(job)s to end.") % {"job": run.job_name}
+
+
 def pause(job: Job, *, by: str, reason: str = "", until: datetime | None = None) -> str:
     job.pause(reason=reason, until=until, by=by)
     if until:
@@ -85,6 +103,13 @@ def pause(job: Job, *, by: str, reason: str = "", until: datetime | None = None)
 def resume(job: Job) -> str:
     job.resume()
     return _("Resumed %(job)s. What it slept through is not made up for.") % {"job": job.name}
+
+
+def release(job: Job, *, now: datetime) -> str:
+    if not job.release():
+        raise OperationError(_("It is not in quarantine."), code="not_quarantined")
+    sentence = _("Released %(job)s from quarantine. Its crashes are counted anew.") % {"job": job.name}
+    return f"{sentence} {_('It is still paused.')}" if job.is_paused_at(now) else sentence
 
 
 def skip(job: Job, *, by: str) -> str:

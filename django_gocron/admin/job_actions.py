@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from django_gocron.admin import acts
 from django_gocron.admin.job_buttons import token, who
+from django_gocron.admin.job_list import state_of
 from django_gocron.admin.moments import project_zone
 from django_gocron.admin.overrides import why_it_stays
 from django_gocron.admin.pause_form import PauseForm
@@ -77,7 +78,7 @@ class JobActions(_Base):
     @admin.action(permissions=["pause"], description=gettext_lazy("Resume"))
     def resume_selected(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         def resume(job: Job) -> str:
-            if job.paused_at is None:
+            if job.paused_at is None and state_of(job).quarantined_at is None:
                 raise OperationError(_("It is not paused."), code="not_paused")
             return acts.resume(job)
 

@@ -1,4 +1,4 @@
-"""The buttons of one job: Run now, Pause, Resume, Skip next run, Reset to code.
+"""The buttons of one job: Run now, Pause, Resume, Release, Skip next run, Reset to code.
 
 Their addresses only answer POST. Who lacks the permission is told so in plain words.
 """
@@ -56,6 +56,7 @@ class JobButtons(_Base):
             "run": ("run", self.press_run),
             "pause": ("pause", self.press_pause),
             "resume": ("pause", self.press_resume),
+            "release": ("pause", self.press_release),
             "skip": ("pause", self.press_skip),
             "reset": ("change", self.press_reset),
         }
@@ -147,6 +148,9 @@ class JobButtons(_Base):
 
     def press_resume(self, request: HttpRequest, job: Job) -> HttpResponse:
         return self._act(request, job, lambda: acts.resume(job))
+
+    def press_release(self, request: HttpRequest, job: Job) -> HttpResponse:
+        return self._act(request, job, lambda: acts.release(job, now=situation_of(request).now))
 
     def press_skip(self, request: HttpRequest, job: Job) -> HttpResponse:
         return self._act(request, job, lambda: acts.skip(job, by=who(request)))

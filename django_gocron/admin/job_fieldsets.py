@@ -37,6 +37,7 @@ BEHAVIOUR: Fieldset = (
             "catchup_window",
             "max_catchup",
             "starting_deadline",
+            "timeout",
         ],
         "classes": ["collapse"],
     },
@@ -91,5 +92,6 @@ def fieldsets_to_view() -> list[Fieldset]:
             {"fields": ["schedule_in_words", "timezone", "starts", "ends", *FINE_POINTS[1]["fields"]]},
         ),
         BEHAVIOUR,
+        FAILURES,
         LIMITS,
     ]

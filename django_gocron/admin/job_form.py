@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy
 from django_gocron.admin.duration_field import DurationField
 from django_gocron.admin.form_fields import WallTimeField, zone_box
 from django_gocron.admin.job_form_setup import set_up
+from django_gocron.admin.job_form_words import HELP_TEXTS, LABELS
 from django_gocron.admin.json_box import JSONBox
 from django_gocron.admin.moments import project_zone, zone_of
 from django_gocron.admin.schedule_editor import build, from_wall, read
@@ -26,15 +27,13 @@ from django_gocron.admin.schedule_kinds import KINDS
 from django_gocron.admin.tasks import TaskSelect
 from django_gocron.exceptions import ScheduleError
 from django_gocron.models import Job
-from django_gocron.models.validation import AVAILABLE
+from django_gocron.models.validation import AVAILABLE, DURATIONS
 from django_gocron.schedules import find_zone
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 WALL_TIMES = ("starts_at", "ends_at")
-
-DURATIONS = ("jitter", "misfire_grace", "catchup_window", "starting_deadline", "timeout")
 
 TOGETHER: tuple[frozenset[str], ...] = (
     frozenset({"task", "args", "kwargs"}),
@@ -68,11 +67,16 @@ class JobForm(ScheduleFields, forms.ModelForm):  # type: ignore[type-arg]
             **dict.fromkeys(WALL_TIMES, WallTimeField),
             **dict.fromkeys(DURATIONS, DurationField),
         }
+        labels = LABELS
+        help_texts = HELP_TEXTS
         widgets = {
             "description": forms.Textarea(attrs={"rows": 2, "class": "vLargeTextField"}),
             "args": forms.Textarea(attrs={"rows": 1, "dir": "ltr", "class": "gocron-code"}),
             "kwargs": forms.Textarea(attrs={"rows": 4, "dir": "ltr", "class": "gocron-code"}),
             "timezone": zone_box(),
+            **dict.fromkeys(
+                ("retry_backoff", "retry_jitter"), forms.NumberInput(attrs={"class": "vIntegerField"})
+            ),
             **dict.fromkeys(DURATIONS, forms.TextInput(attrs={"class": "vTextField gocron-short"})),
             **dict.fromkeys(WALL_TIMES, _wall_box()),
         }

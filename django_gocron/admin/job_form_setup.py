@@ -24,6 +24,10 @@ def set_up(form: JobForm) -> None:
     _keep_unreadable(form, fields)
     _explain_zones(fields)
     _explain_arguments(form, fields)
+    fields["timeout"].help_text = _(
+        "How long a run may take. A coroutine is cancelled then; a function goes on unless it looks, and keeps the"
+        " next run from starting. Empty: no limit."
+    )
     _note_overrides(form, fields)
 
 

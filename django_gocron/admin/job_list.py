@@ -46,6 +46,7 @@ class JobRow:
     run: str
     pause: str
     resume: str
+    release: str
 
 
 class JobChangeList(ChangeList):
@@ -67,6 +68,8 @@ class JobChangeList(ChangeList):
         may_run = model_admin.has_run_permission(request)
         may_pause = model_admin.has_pause_permission(request)
         state = state_of(job)
+        is_quarantined = state.quarantined_at is not None
+        may_stop = may_pause and not job.paused_at and not is_quarantined
         return JobRow(
             job=job,
             state=state,
@@ -77,8 +80,9 @@ class JobChangeList(ChangeList):
             last_run=model_admin.run_url(request, state.last_run),
             tags=[(tag, self.get_query_string({"q": tag}, ["p"])) for tag in job.tags],
             run=model_admin.url("run", job.pk) if may_run else "",
-            pause=model_admin.url("pause", job.pk) if may_pause and not job.paused_at else "",
+            pause=model_admin.url("pause", job.pk) if may_stop else "",
             resume=model_admin.url("resume", job.pk) if may_pause and job.paused_at else "",
+            release=model_admin.url("release", job.pk) if may_pause and is_quarantined else "",
         )
 
 
@@ -134,7 +138,7 @@ class JobColumns:
     def next_run(self, job: Any) -> SafeString | str:
         row: JobRow = job.row
         due_at = row.state.next_run_at
-        if due_at is None:
+        if due_at is None or row.standing is Standing.ORPHANED:
             return "-"
         when = time_tag(due_at, when_due(due_at, row.situation.now))
         moment = beside(due_at, row.zone, row.situation.now)
@@ -143,7 +147,12 @@ class JobColumns:
     @admin.display(description=gettext_lazy("Actions"))
     def buttons(self, job: Any) -> SafeString:
         row: JobRow = job.row
-        offered = ((row.run, _("Run now")), (row.pause, _("Pause")), (row.resume, _("Resume")))
+        offered = (
+            (row.run, _("Run now")),
+            (row.pause, _("Pause")),
+            (row.resume, _("Resume")),
+            (row.release, _("Release")),
+        )
         return format_html_join(
             " ",
             '<button type="submit" class="gocron-button" formaction="{}" aria-label="{}: {}">{}</button>',

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django_gocron.admin import marks
 from django_gocron.admin.job_list import sentence, state_of
+from django_gocron.admin.job_waiting import read_waiting
 from django_gocron.admin.moments import ago, in_zone, short, zone_of
 from django_gocron.admin.overrides import find_place
 from django_gocron.admin.preview import RUNS, list_coming
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from django.utils.safestring import SafeString
 
+    from django_gocron.admin.job_waiting import Waiting
     from django_gocron.admin.preview import Coming
     from django_gocron.admin.situation import Situation
     from django_gocron.models import Job
@@ -49,6 +51,7 @@ class Panel:
     declared_in: str
     zone: str
     next_run: str
+    waiting: Waiting
     coming: Sequence[Coming]
     strip: SafeString
     runs: Sequence[RunLine]
@@ -61,6 +64,7 @@ def make_panel(job: Job, situation: Situation, run_url: Any) -> Panel:
     """``run_url`` answers the address of a run by its key, or ""."""
     state, zone, now = state_of(job), zone_of(job), situation.now
     standing = Standing(job.standing)  # type: ignore[attr-defined]
+    is_planned = standing is not Standing.ORPHANED
     runs = _latest(job)
     error = next((run for run in runs if run.pk == state.last_failure), None) or _find_run(
         job, state.last_failure
@@ -71,8 +75,9 @@ def make_panel(job: Job, situation: Situation, run_url: Any) -> Panel:
         sentence=sentence(job, zone),
         declared_in=find_place(job),
         zone=zone.key,
-        next_run=when_due(state.next_run_at, now) if state.next_run_at else "",
-        coming=list_coming(_coming(job), zone, now),
+        next_run=when_due(state.next_run_at, now) if state.next_run_at and is_planned else "",
+        waiting=read_waiting(job, zone, now, run_url),
+        coming=list_coming(_coming(job) if is_planned else [], zone, now),
         strip=marks.strip(state.outcomes),
         runs=[_line(run, zone, run_url(run.pk)) for run in runs],
         last_error=error,

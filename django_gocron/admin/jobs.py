@@ -86,6 +86,8 @@ class JobAdmin(JobColumns, JobFacts, JobActions, JobButtons, JobPreview, GocronA
                 else {"page": "pause", "word": _("Pause…")}
             )
             buttons.append({"ask": "" if job.paused_at else "1", **pause})
+            if state_of(job).quarantined_at:
+                buttons.append({"page": "release", "word": _("Release")})
             if state_of(job).next_tick_at:
                 buttons.append({"page": "skip", "word": _("Skip next run")})
         if self.has_change_permission(request) and overridden_fields(job):

@@ -31,11 +31,13 @@ SHAPES = {
     "circle": '<circle cx="8" cy="8" r="6"/>',
     "hollow-circle": '<circle cx="8" cy="8" r="5" class="gocron-line"/>',
     "diamond": '<path d="M8 1 15 8 8 15 1 8Z"/>',
+    "hollow-diamond": '<path d="M8 2.5 13.5 8 8 13.5 2.5 8Z" class="gocron-line"/>',
     "barred-diamond": '<path d="M8 1 13 6 8 11 3 6Z M2 13h12v2H2Z"/>',
     "square": '<path d="M2.5 2.5h11v11h-11Z"/>',
     "hollow-square": '<path d="M3 3h10v10H3Z" class="gocron-line"/>',
     "triangle": '<path d="M8 2 15 14H1Z"/>',
     "ring": '<circle cx="8" cy="8" r="5" class="gocron-line gocron-ring"/>',
+    "no-entry": '<path d="M5 1h6l4 4v6l-4 4H5l-4-4V5Z M4 6.5v3h8v-3Z"/>',
     "two-bars": '<path d="M3 2h3.5v12H3Z M9.5 2H13v12H9.5Z"/>',
     "cross": '<path d="m3 5 2-2 3 3 3-3 2 2-3 3 3 3-2 2-3-3-3 3-2-2 3-3Z"/>',
     "flag": '<path d="M3 1h2v14H3Z M6 2h8l-2.500 3L14 8H6Z"/>',
@@ -44,6 +46,8 @@ SHAPES = {
 
 STANDINGS = {
     Standing.BROKEN: ("cross", "failed"),
+    Standing.ORPHANED: ("hollow-diamond", "missed"),
+    Standing.QUARANTINED: ("no-entry", "failed"),
     Standing.FAILING: ("diamond", "failed"),
     Standing.LATE: ("triangle", "late"),
     Standing.RUNNING: ("ring", "running"),

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from django_gocron.admin import marks
 from django_gocron.admin.job_facts import arguments_text
 from django_gocron.admin.moments import short, to_the_millisecond, zone_of
-from django_gocron.models.choices import Origin, Reason, Status
+from django_gocron.admin.run_reasons import explain_reason
+from django_gocron.models.choices import Origin, Status
 from django_gocron.models.fields import Unreadable
 
 if TYPE_CHECKING:
@@ -77,8 +77,11 @@ def _explain(run: Run, now: datetime) -> str:
         )
         return message % {"instance": name}
     if run.status == Status.RUNNING and run.started_at:
-        return _("It has been running for %(duration)s.") % {"duration": short(now - run.started_at)}
-    return capfirst(str(Reason(run.reason).label)) if run.reason in Reason else run.reason
+        sentence = _("It has been running for %(duration)s.") % {"duration": short(now - run.started_at)}
+        return f"{sentence} {_('Cancel requested.')}" if run.cancel_requested_at else sentence
+    if run.status == Status.TIMED_OUT and run.held_lock:
+        return _("Its code still executes: no other run of the job starts before it ends.")
+    return explain_reason(run)
 
 
 def origin_of(run: Run) -> str:
@@ -109,6 +112,9 @@ def _steps(run: Run, zone: tzinfo) -> Iterator[Step]:
         lag = max(timedelta(0), run.started_at - due)
         name = pgettext("step of a run", "Started")
         yield Step(name=name, moment=to_the_millisecond(run.started_at, zone), after=f"+{short(lag)}")
+    if run.cancel_requested_at:
+        name = pgettext("step of a run", "Cancel requested")
+        yield Step(name=name, moment=to_the_millisecond(run.cancel_requested_at, zone))
     if run.finished_at:
         took = _("took %(duration)s") % {"duration": short(run.took)} if run.took is not None else ""
         name = pgettext("step of a run", "Ended")

@@ -15,6 +15,8 @@ from django_gocron.admin import marks
 from django_gocron.admin.base import ReadOnlyAdmin
 from django_gocron.admin.moments import clock_time, in_zone, project_zone, short, time_tag
 from django_gocron.admin.paginators import CappedPaginator
+from django_gocron.admin.run_attempts import read_attempts
+from django_gocron.admin.run_buttons import RunButtons
 from django_gocron.admin.run_filters import (
     InstanceFilter,
     JobFilter,
@@ -26,7 +28,7 @@ from django_gocron.admin.run_page import make_run_page, origin_of
 from django_gocron.admin.situation import situation_of
 from django_gocron.engine.database import database
 from django_gocron.models import Job, Run
-from django_gocron.models.choices import Reason
+from django_gocron.models.choices import LIVE, Reason
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -39,7 +41,7 @@ HEAVY = ("args", "kwargs", "traceback", "result", "output", "progress")
 LONGEST_LINE = 120
 
 
-class RunAdmin(ReadOnlyAdmin):
+class RunAdmin(RunButtons, ReadOnlyAdmin):
     list_display = [
         "outcome",
         "job_column",
@@ -95,8 +97,13 @@ class RunAdmin(ReadOnlyAdmin):
         if obj is not None:
             may_see_output = self.has_output_permission(request)
             context["run"] = make_run_page(obj, situation_of(request).now, may_see_output=may_see_output)
+            context["attempts"] = read_attempts(obj, lambda pk: self.run_url(request, pk))
             context["job_url"] = self._job_url(obj)
             context["runs_url"] = self.runs_url(request, job=obj.job_id) if obj.job_id else ""
+            may_cancel = (
+                obj.status in LIVE and not obj.cancel_requested_at and self.has_cancel_permission(request)
+            )
+            context["cancel_url"] = self.url("cancel", obj.pk) if may_cancel else ""
             context["title"] = _("Run of %(job)s") % {"job": obj.job_name}
             context["subtitle"] = None
         return super().render_change_form(request, context, *args, obj=obj, **kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django_gocron.engine.database import database, database_now
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 RECENT = 50
 """Instances looked at; the live ones have the latest heartbeats."""
 
+ORPHANED_AFTER = timedelta(minutes=15)
+"""What an instance declared counts for so long after its last heartbeat: instances that are replaced one by one, or
+restarted, orphan nothing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executing:
@@ -31,10 +36,12 @@ class Executing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """At ``now`` (the database's instant): the live instances, the latest heartbeat of any, and what executes."""
+    """At ``now`` (the database's instant): the live instances, those ``heard`` of lately, the latest heartbeat of any,
+    and what executes."""
 
     now: datetime
     live: tuple[Instance, ...]
+    heard: tuple[Instance, ...]
     latest: Instance | None
     executing: tuple[Executing, ...]
 
@@ -42,6 +49,17 @@ class Situation:
     def known_tasks(self) -> frozenset[str]:
         """The tasks that some live instance can run."""
         return frozenset(name for instance in self.live for name in _names(instance.tasks))
+
+    @property
+    def declared_keys(self) -> frozenset[str] | None:
+        """The keys of the jobs that some instance heard of lately declares; None where there is none to ask."""
+        if not self.heard:
+            return None
+        return frozenset(key for instance in self.heard for key in _names(instance.declares))
+
+    def is_orphan(self, key: str | None) -> bool:
+        """Whether a job with this key was declared by code, and by none that runs."""
+        return key is not None and self.declared_keys is not None and key not in self.declared_keys
 
     def first_start(self, job_id: int) -> Executing | None:
         """The run of a job that has executed longest, or None when none does."""
@@ -68,6 +86,7 @@ def read_situation(using: str) -> Situation:
     return Situation(
         now=now,
         live=tuple(instance for instance in recent if is_live(instance, now)),
+        heard=tuple(instance for instance in recent if now - instance.heartbeat_at <= ORPHANED_AFTER),
         latest=recent[0] if recent else None,
         executing=_read_executing(using),
     )

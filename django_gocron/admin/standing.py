@@ -34,14 +34,16 @@ class Standing(IntegerChoices):
     """In the order in which they matter."""
 
     BROKEN = 0, gettext_lazy("Broken")
-    FAILING = 1, gettext_lazy("Failing")
-    LATE = 2, gettext_lazy("Late")
-    RUNNING = 3, gettext_lazy("Running")
-    PAUSED = 4, gettext_lazy("Paused")
-    DISABLED = 5, gettext_lazy("Disabled")
-    FINISHED = 6, gettext_lazy("Finished")
-    OK = 7, gettext_lazy("OK")
-    NEW = 8, gettext_lazy("Not run yet")
+    ORPHANED = 1, gettext_lazy("Orphaned")
+    QUARANTINED = 2, gettext_lazy("Quarantined")
+    FAILING = 3, gettext_lazy("Failing")
+    LATE = 4, gettext_lazy("Late")
+    RUNNING = 5, gettext_lazy("Running")
+    PAUSED = 6, gettext_lazy("Paused")
+    DISABLED = 7, gettext_lazy("Disabled")
+    FINISHED = 8, gettext_lazy("Finished")
+    OK = 9, gettext_lazy("OK")
+    NEW = 10, gettext_lazy("Not run yet")
 
 
 def with_standing(jobs: QuerySet[Job], situation: Situation) -> QuerySet[Job]:
@@ -52,19 +54,29 @@ def with_standing(jobs: QuerySet[Job], situation: Situation) -> QuerySet[Job]:
 
 
 def _conditions(situation: Situation) -> dict[Standing, Q]:
+    """In the order in which they are asked. Whatever else is wrong with an orphan, nobody runs it."""
     now = situation.now
     executing = {run.job_id for run in situation.executing if run.job_id is not None}
     paused = Q(paused_at__isnull=False) & (Q(paused_until__isnull=True) | Q(paused_until__gt=now))
     return {
+        Standing.ORPHANED: _undeclared(situation),
         Standing.BROKEN: Q(state__broken_code__gt="") | _unknown_task(situation),
+        Standing.QUARANTINED: Q(state__quarantined_at__isnull=False),
         Standing.FAILING: Q(state__failures_in_row__gt=0) | Q(state__last_status__in=BAD),
         Standing.LATE: Q(state__next_run_at__lt=now - LATE_AFTER),
         Standing.RUNNING: Q(pk__in=executing),
-        Standing.PAUSED: paused | Q(state__quarantined_at__isnull=False),
+        Standing.PAUSED: paused,
         Standing.DISABLED: Q(enabled=False),
         Standing.FINISHED: Q(state__finished_at__isnull=False),
         Standing.OK: Q(state__last_status__gt=""),
     }
+
+
+def _undeclared(situation: Situation) -> Q:
+    """Declared jobs that no code declares any more; none while there is nobody to ask."""
+    if situation.declared_keys is None:
+        return Q(pk__in=[])
+    return Q(key__isnull=False) & ~Q(key__in=situation.declared_keys)
 
 
 def _unknown_task(situation: Situation) -> Q:
@@ -75,6 +87,8 @@ def _unknown_task(situation: Situation) -> Q:
 def explain(job: Job, state: JobState, standing: Standing, situation: Situation) -> list[str]:
     """Why it stands so, and what else people should know, in a few words each."""
     reasons = [_reason(job, state, standing, situation)]
+    if standing is not Standing.QUARANTINED and state.quarantined_at:
+        reasons.append(_("Quarantined: %(why)s") % {"why": describe_crashes(state)})
     if standing is not Standing.PAUSED and job.is_paused_at(situation.now):
         reasons.append(
             _("Paused %(how)s") % {"how": describe_pause(job)} if describe_pause(job) else _("Paused")
@@ -88,6 +102,10 @@ def _reason(job: Job, state: JobState, standing: Standing, situation: Situation)
     match standing:
         case Standing.BROKEN:
             return state.broken_text or _("No running instance knows the task %(task)s.") % {"task": job.task}
+        case Standing.ORPHANED:
+            return _("No running scheduler declares it, so it is not run. Declare it again, or delete it.")
+        case Standing.QUARANTINED:
+            return describe_crashes(state)
         case Standing.FAILING:
             return describe_failures(state)
         case Standing.LATE:
@@ -109,6 +127,14 @@ def describe_failures(state: JobState) -> str:
     if not failures:
         return str(Status(state.last_status).label)
     return ngettext("%(n)d failure", "%(n)d failures in a row", failures) % {"n": failures}
+
+
+def describe_crashes(state: JobState) -> str:
+    crashes = state.crashes_in_row
+    text = ngettext(
+        "%(n)d run was lost with its instance", "%(n)d runs in a row were lost with their instances", crashes
+    )
+    return text % {"n": crashes}
 
 
 def when_due(due_at: datetime, now: datetime) -> str:

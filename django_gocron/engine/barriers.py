@@ -10,7 +10,8 @@ to use, when this module is imported:
     A file to which every point that is reached is appended, as a line of JSON.
 
 The actions: ``kill`` and ``stop`` send the process SIGKILL and SIGSTOP, ``raise`` raises ``BarrierError``,
-``disconnect`` breaks the thread's connections to servers of databases, ``wait:PATH`` lasts until the file at PATH exists.
+``disconnect`` breaks the thread's connections to servers of databases, ``wait:PATH`` lasts until the file at PATH
+exists.
 
 Points may be reached from any thread. A crash loses the counts, nothing else; they are no part of the protocol.
 """
@@ -92,7 +93,7 @@ class Plan:
             self._write(point, occurrence, action, [getattr(run, "run_id", run) for run in runs])
         if action:
             name, _, argument = action.partition(":")
-            ACTIONS[name](argument)
+            ACTIONS[name](*filter(None, [argument]))
 
     def _write(self, point: str, occurrence: int, action: str, runs: list[Any]) -> None:
         append(self.trace, kind="reach", point=point, occurrence=occurrence, action=action, runs=runs)
@@ -125,7 +126,9 @@ def append(trace: str, **facts: object) -> None:
 def _read_action(text: str) -> tuple[tuple[str, int], str]:
     place, _, action = text.strip().partition("=")
     point, _, occurrence = place.partition("@")
-    if point not in POINTS or action.partition(":")[0] not in ACTIONS or not (occurrence or "1").isdecimal():
+    name, _, argument = action.partition(":")
+    is_action = name in ACTIONS and bool(argument) == (name == "wait")
+    if point not in POINTS or not is_action or not (occurrence or "1").isdecimal():
         raise ValueError(
             f"GOCRON_BARRIERS has {text.strip()!r}, which is no point=action. Points: {', '.join(POINTS)}."
             f" Actions: {', '.join(ACTIONS)}."
@@ -133,11 +136,11 @@ def _read_action(text: str) -> tuple[tuple[str, int], str]:
     return (point, int(occurrence or 1)), action
 
 
-def _raise(argument: str) -> None:
-    raise BarrierError(argument)
+def _raise() -> None:
+    raise BarrierError
 
 
-def _disconnect(argument: str) -> None:
+def _disconnect() -> None:
     """Under the drivers' feet: what is asked next fails as when the network does. SQLite has none."""
     for connection in connections.all(initialized_only=True):
         driver: Any = connection.connection
@@ -152,9 +155,9 @@ def _wait(path: str) -> None:
         clock.pause(LOOK_AGAIN)
 
 
-ACTIONS: Mapping[str, Callable[[str], None]] = {
-    "kill": lambda argument: os.kill(os.getpid(), signal.SIGKILL),
-    "stop": lambda argument: os.kill(os.getpid(), signal.SIGSTOP),
+ACTIONS: Mapping[str, Callable[..., None]] = {
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "raise": _raise,
     "disconnect": _disconnect,
     "wait": _wait,

@@ -23,12 +23,13 @@ from django.db import DataError, IntegrityError
 from django_gocron import events
 from django_gocron.engine import barriers
 from django_gocron.engine.database import unit
+from django_gocron.engine.outcomes import learn, make_fact, make_row, may_be_retried
 from django_gocron.engine.overruns import Overruns
 from django_gocron.engine.replanning import upsert_targets
 from django_gocron.engine.retrying import Failure, retry_failed
 from django_gocron.engine.settling import lock_free_states, save_settled
 from django_gocron.models import JobState, Run
-from django_gocron.models.choices import Reason, Status
+from django_gocron.models.choices import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -189,15 +190,15 @@ class Completions:
                 report.blocked.add(entry.run_id)
                 continue
             if is_running:  # else it is written already, by a write whose answer got lost
-                _learn(state, entry, outcome)
-                written.append(_make_row(entry, outcome))
-                if _may_be_retried(outcome):
+                learn(state, entry, outcome)
+                written.append(make_row(entry, outcome))
+                if may_be_retried(outcome):
                     failures.append(
                         Failure(run_id=entry.run_id, at=outcome.finished_at, after=outcome.retry_after)
                     )
                 if state.pk:
                     settled[state.pk] = (state, outcome.finished_at)
-            report.facts.append(_fact(entry, outcome, state.failures_in_row))
+            report.facts.append(make_fact(entry, outcome, state.failures_in_row))
         self._save(written)
         report.facts.extend(retry_failed(self._using, failures))
         save_settled(self._using, settled)
@@ -233,68 +234,3 @@ class Completions:
 
     def _refused(self, entry: Entry, outcome: Outcome) -> events.Event:
         return events.ResultRefused(at=self._clock.now(), status=outcome.status, **entry.identity())
-
-
-def _may_be_retried(outcome: Outcome) -> bool:
-    """Arguments that do not fit will not fit the next time."""
-    return outcome.status in (Status.FAILED, Status.TIMED_OUT) and outcome.reason != Reason.BAD_ARGUMENTS
-
-
-def _make_row(entry: Entry, outcome: Outcome) -> Run:
-    """As much of the row as is written. The row is there, and locked: the rest of it is not looked at."""
-    return Run(
-        pk=entry.run_id,
-        scheduled_for=entry.scheduled_for,
-        held_lock=(entry.lock_key or None) if outcome.still_executes else None,
-        status=outcome.status,
-        reason=outcome.reason,
-        started_at=outcome.started_at,
-        finished_at=outcome.finished_at,
-        error_type=outcome.error_type,
-        error_message=outcome.error_message,
-        traceback=outcome.traceback,
-        result=outcome.result,
-        output=outcome.output,
-    )
-
-
-def _learn(state: JobState, entry: Entry, outcome: Outcome) -> None:
-    state.add_outcome(outcome.status, outcome.took.total_seconds())
-    state.last_run, state.last_status = entry.run_id, outcome.status
-    state.last_started_at, state.last_finished_at = outcome.started_at, outcome.finished_at
-    state.crashes_in_row = 0
-    if entry.attempt == 1 and not entry.is_counted:
-        state.run_count += 1
-    if outcome.status == Status.SUCCEEDED:
-        state.failures_in_row = 0
-        state.last_success, state.last_success_at = entry.run_id, outcome.finished_at
-    elif outcome.status in (Status.FAILED, Status.TIMED_OUT):
-        state.failures_in_row += 1
-        state.last_failure, state.last_failure_at = entry.run_id, outcome.finished_at
-
-
-def _fact(entry: Entry, outcome: Outcome, failures_in_row: int) -> events.Event:
-    if outcome.status == Status.SUCCEEDED:
-        return events.RunSucceeded(at=outcome.finished_at, took=outcome.took, **entry.identity())
-    if outcome.status == Status.CANCELLED:
-        return events.RunCancelled(at=outcome.finished_at, reason=outcome.reason, **entry.identity())
-    if outcome.status == Status.TIMED_OUT:
-        return events.RunTimedOut(
-            at=outcome.finished_at,
-            took=outcome.took,
-            timeout=entry.timeout or outcome.took,
-            still_executes=outcome.still_executes,
-            traceback=outcome.traceback,
-            failures_in_row=failures_in_row,
-            **entry.identity(),
-        )
-    return events.RunFailed(
-        at=outcome.finished_at,
-        took=outcome.took,
-        reason=outcome.reason,
-        error_type=outcome.error_type,
-        error_message=outcome.error_message,
-        traceback=outcome.traceback,
-        failures_in_row=failures_in_row,
-        **entry.identity(),
-    )

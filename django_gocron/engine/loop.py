@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from django_gocron.engine.clock import Clock
     from django_gocron.engine.heartbeat import Heartbeat
     from django_gocron.engine.memory import Entry, Memory
+    from django_gocron.engine.queue_claims import QueueClaims
     from django_gocron.engine.recovery import Recovery
     from django_gocron.engine.retention import Retention
     from django_gocron.engine.sweeping import Sweep
@@ -36,6 +37,7 @@ class Loop:
         memory: Memory,
         capacity: Capacity,
         claims: Claims,
+        queue: QueueClaims,
         sweep: Sweep,
         recovery: Recovery,
         audit: Audit,
@@ -50,6 +52,7 @@ class Loop:
         self._memory = memory
         self._capacity = capacity
         self._claims = claims
+        self._queue = queue
         self._sweep = sweep
         self._recovery = recovery
         self._audit = audit
@@ -75,9 +78,9 @@ class Loop:
     def claim(self, now: datetime) -> int:
         """Claim what is due soon after ``now`` and what is queued; answer how many runs that were."""
         entries: list[Entry] = []
-        is_queued = self._claims.is_anything_queued(now + self._ahead)
+        is_queued = self._queue.is_anything_waiting(now + self._ahead)
         if is_queued:
-            entries += self._claims.claim_queued(now, slots=self._capacity.queue_slots)
+            entries += self._queue.claim(now, slots=self._capacity.queue_slots)
             barriers.reach("take.after", entries)
         self._next_due_at = self._claims.next_due_at()
         if self._next_due_at is not None and self._next_due_at <= now + self._ahead:
@@ -97,7 +100,7 @@ class Loop:
         audit finds what is still ours."""
         late = self._memory.withdraw_late(now - PUNCTUAL)
         try:
-            self._claims.give_back(late, now)
+            self._queue.give_back(late, now)
         finally:
             self._memory.forget(late)
 

@@ -17,6 +17,7 @@ from django_gocron.engine.heartbeat import Heartbeat
 from django_gocron.engine.lease import Lease
 from django_gocron.engine.loop import Loop
 from django_gocron.engine.memory import Memory
+from django_gocron.engine.queue_claims import QueueClaims
 from django_gocron.engine.queues import Queues
 from django_gocron.engine.recovery import Recovery
 from django_gocron.engine.refusals import Refusals
@@ -101,9 +102,7 @@ def assemble(options: Options, clock: Clock) -> Parts:
     heartbeat = Heartbeat(using, clock, lease, memory, vigil, every=options.heartbeat)
     completions = Completions(using, clock, memory)
     executor: Executor = import_string(EXECUTOR)(clock, workers=options.workers)
-    capacity = Capacity(
-        memory, slots=options.slots, ahead=options.ahead, drops=options.drops_beyond_limit
-    )
+    capacity = Capacity(memory, slots=options.slots, ahead=options.ahead, drops=options.drops_beyond_limit)
     timeouts = Timeouts(clock, memory, completions)
     dispatch = Dispatch(using, executor, timeouts, completions, capacity, memory, lease, clock)
     sweep, recovery = Sweep(using, clock), Recovery(using, clock, lambda: heartbeat.may_reap)
@@ -114,6 +113,7 @@ def assemble(options: Options, clock: Clock) -> Parts:
         memory=memory,
         capacity=capacity,
         claims=Claims(using, lease, ahead=options.ahead),
+        queue=QueueClaims(using, lease, ahead=options.ahead),
         sweep=sweep,
         recovery=recovery,
         audit=Audit(using, clock, lease, memory, every=options.heartbeat),

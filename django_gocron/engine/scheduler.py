@@ -77,10 +77,10 @@ class Scheduler:
     """Runs jobs in this process, beside any number of others on the same database.
 
     ``with Scheduler(): ...`` starts it and shuts it down. ``using`` is a database alias (default: the settings', else
-    where jobs are written), ``workers`` how many threads run functions, ``limit`` the most runs at a time where that is
-    to be less, ``limit_mode`` whether ticks beyond it ``wait`` or are skipped (``reschedule``), ``labels`` the labels it
-    serves besides "", ``name`` what people see (default: host and pid), ``stop_timeout`` how long a stop waits for what
-    runs, ``ahead`` how long before their instants ticks are claimed.
+    where jobs are written), ``workers`` how many threads run functions, ``limit`` the most runs at a time where that
+    is to be less, ``limit_mode`` whether ticks beyond it ``wait`` or are skipped (``reschedule``), ``labels`` the
+    labels it serves besides "", ``name`` what people see (default: host and pid), ``stop_timeout`` how long a stop
+    waits for what runs, ``ahead`` how long before their instants ticks are claimed.
     """
 
     def __init__(

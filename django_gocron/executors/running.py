@@ -77,18 +77,25 @@ def _discard(aliases: set[str]) -> None:
 
 
 async def call_async(work: Work, clock: Clock) -> Outcome:
-    """Run a coroutine function, with a thread of its own for the synchronous code that it calls. Raises nothing."""
+    """Run a coroutine function, with a thread of its own for the synchronous code that it calls. Raises nothing, not
+    even when the run is asked to end while that thread is being dismissed: its code has ended by then."""
     started_at = clock.now()
     with _run(work) as output:
-        async with ThreadSensitiveContext():
-            try:
-                work.task.check_arguments(work.args, work.kwargs)
-                result = await work.task.function(*work.args, **work.kwargs)
-                return _succeeded(work, result, started_at, clock.now(), output)
-            except BaseException as error:  # noqa: BLE001
-                return _raised(work, error, started_at, clock.now(), output)
-            finally:
-                await _close_connections()
+        with suppress(asyncio.CancelledError):
+            async with ThreadSensitiveContext():
+                outcome = await _await(work, clock, started_at, output)
+        return outcome
+
+
+async def _await(work: Work, clock: Clock, started_at: datetime, output: Output) -> Outcome:
+    try:
+        work.task.check_arguments(work.args, work.kwargs)
+        result = await work.task.function(*work.args, **work.kwargs)
+        return _succeeded(work, result, started_at, clock.now(), output)
+    except BaseException as error:  # noqa: BLE001
+        return _raised(work, error, started_at, clock.now(), output)
+    finally:
+        await _close_connections()
 
 
 async def _close_connections() -> None:

@@ -11,7 +11,7 @@ from uuid import uuid4
 from asgiref.sync import sync_to_async
 from django.db import connection, connections
 
-from django_gocron.engine.claims import new_run
+from django_gocron.engine.entries import new_run
 from django_gocron.engine.sweeping import Sweep
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import Status

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import transaction
 
-from django_gocron import registry
-from django_gocron.context import RunContext, current_run
+from django_gocron import Cancelled, registry
+from django_gocron.context import Cancellation, Cause, RunContext, current_run
 from django_gocron.engine.clock import SystemClock
+from django_gocron.executors import running
 from django_gocron.executors.base import Work
 from django_gocron.executors.outcome import Outcome
 from django_gocron.executors.threads import ThreadExecutor
@@ -37,6 +39,10 @@ class Ending:
         self._outcome = outcome
         self._is_there.set()
 
+    @property
+    def is_there(self) -> bool:
+        return self._is_there.is_set()
+
     def wait(self) -> Outcome:
         assert self._is_there.wait(PATIENCE)
         assert self._outcome is not None
@@ -50,6 +56,7 @@ class Rig:
         self.clock = SystemClock()
         self.executor = ThreadExecutor(self.clock, workers=workers)
         self.executor.start()
+        self._works: list[Work] = []
 
     def submit(
         self, task: Any, *args: Any, begin: Callable[[], bool | None] = lambda: True, run_id: int = 1
@@ -57,6 +64,7 @@ class Rig:
         ending = Ending()
         known = registry.register(task)
         now = self.clock.now()
+        cancellation = Cancellation()
         context = RunContext(
             run_id=run_id,
             job_id=1,
@@ -65,6 +73,7 @@ class Rig:
             scheduled_for=now,
             attempt=1,
             origin="schedule",
+            _cancellation=cancellation,
         )
         work = Work(
             task=known,
@@ -74,19 +83,26 @@ class Rig:
             due_at=now + LEAD,
             begin=begin,
             finish=ending,
+            cancellation=cancellation,
         )
+        self._works.append(work)
         self.executor.submit(work)
         return ending
 
     def run(self, task: Any, *args: Any) -> Outcome:
         return self.submit(task, *args).wait()
 
+    def cancel(self, cause: Cause = Cause.SHUTDOWN) -> None:
+        """Ask all that was submitted to end."""
+        for work in self._works:
+            work.cancellation.ask(cause, "Enough.")
+
 
 @pytest.fixture
 def rig() -> Iterator[Rig]:
     rig = Rig()
     yield rig
-    rig.executor.cancel()
+    rig.cancel()
     rig.executor.stop(PATIENCE)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("gocron-")]
 
@@ -289,9 +305,126 @@ def test_a_coroutine_is_cancelled_when_that_is_asked_for(rig):
     waiting.clear()
     ending = rig.submit(wait_for_ever)
     assert waiting.wait(PATIENCE)
-    rig.executor.cancel()
+    rig.cancel()
     outcome = ending.wait()
     assert (outcome.status, outcome.reason) == ("cancelled", "shutdown")
+
+
+ENDINGS = [
+    (Cause.TIMEOUT, "timed_out", ""),
+    (Cause.BY_USER, "cancelled", "by_user"),
+    (Cause.SHUTDOWN, "cancelled", "shutdown"),
+]
+
+
+@pytest.mark.parametrize(("cause", "status", "reason"), ENDINGS)
+def test_a_coroutine_ends_as_it_was_asked_to(rig, cause, status, reason):
+    waiting.clear()
+    ending = rig.submit(wait_for_ever)
+    assert waiting.wait(PATIENCE)
+    rig.cancel(cause)
+    outcome = ending.wait()
+    assert (outcome.status, outcome.reason, outcome.error_message) == (status, reason, "Enough.")
+
+
+def look_until_asked() -> None:
+    waiting.set()
+    run = current_run()
+    assert run is not None
+    while True:
+        run.raise_if_cancelled()
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize(("cause", "status", "reason"), ENDINGS)
+def test_a_function_that_looks_ends_as_it_was_asked_to(rig, cause, status, reason):
+    waiting.clear()
+    ending = rig.submit(look_until_asked)
+    assert waiting.wait(PATIENCE)
+    rig.cancel(cause)
+    outcome = ending.wait()
+    assert (outcome.status, outcome.reason, outcome.error_message) == (status, reason, "Enough.")
+
+
+def raise_unasked() -> None:
+    raise Cancelled
+
+
+def test_a_function_that_nobody_has_asked_to_end_has_failed(rig):
+    outcome = rig.run(raise_unasked)
+    assert (outcome.status, outcome.error_type) == ("failed", "django_gocron.exceptions.Cancelled")
+
+
+async def clean_up_badly() -> None:
+    waiting.set()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        raise ValueError("cannot clean up")
+
+
+async def finish_all_the_same() -> str:
+    waiting.set()
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        return "finished all the same"
+    return "never"
+
+
+@pytest.mark.parametrize(("task", "status"), [(clean_up_badly, "failed"), (finish_all_the_same, "succeeded")])
+def test_a_coroutine_that_does_not_let_its_cancellation_through_ends_in_its_own_way(rig, task, status):
+    waiting.clear()
+    ending = rig.submit(task)
+    assert waiting.wait(PATIENCE)
+    rig.cancel()
+    assert ending.wait().status == status
+
+
+def test_a_coroutine_that_was_cancelled_before_it_began_does_not_get_far(rig):
+    cancelled: list[bool] = []
+
+    def begin() -> bool:
+        rig.cancel()
+        cancelled.append(True)
+        return True
+
+    outcome = rig.submit(wait_for_ever, begin=begin).wait()
+    assert (outcome.status, cancelled) == ("cancelled", [True])
+
+
+def block_the_thread() -> None:
+    waiting.set()
+    assert go_on.wait(PATIENCE)
+
+
+async def block_in_a_thread() -> None:
+    await sync_to_async(block_the_thread)()
+
+
+def test_a_coroutine_has_ended_when_the_code_in_its_thread_has(rig):
+    waiting.clear()
+    go_on.clear()
+    ending = rig.submit(block_in_a_thread)
+    assert waiting.wait(PATIENCE)
+    for _ in range(3):
+        rig.cancel()
+        rig.run(add_later, 1, 2)
+        rig.run(add_later, 1, 2)
+    assert not ending.is_there
+    go_on.set()
+    assert ending.wait().status == "cancelled"
+
+
+class Interrupted(ThreadSensitiveContext):
+    async def __aexit__(self, *error: object) -> None:
+        await super().__aexit__(*error)  # type: ignore[arg-type]
+        raise asyncio.CancelledError
+
+
+def test_a_coroutine_that_is_asked_to_end_after_its_end_has_its_outcome(rig, monkeypatch):
+    monkeypatch.setattr(running, "ThreadSensitiveContext", Interrupted)
+    assert rig.run(add_later, 1, 2).result == 3
 
 
 # --- the stop --------------------------------------------------------------------------------------
@@ -340,7 +473,7 @@ def test_the_event_loop_ends_with_its_last_coroutine_and_complains_of_none(caplo
     stubborn_may_end.clear()
     ending = rig.submit(ignore_cancellation)
     assert waiting.wait(PATIENCE)
-    rig.executor.cancel()
+    rig.cancel()
     rig.executor.stop(0.0)
     [loop] = [thread for thread in threading.enumerate() if thread.name == "gocron-event-loop"]
     stubborn_may_end.set()

@@ -134,7 +134,7 @@ def test_a_key_is_one_jobs_own():
         ({"kwargs": {}}, "arguments_do_not_fit", "kwargs"),
         ({"kwargs": {"path": "b", "nonsense": 1}}, "arguments_do_not_fit", "kwargs"),
         ({"args": [1, 2]}, "arguments_do_not_fit", "args"),
-        ({"kwargs": {"path": object()}}, "arguments_not_json", "kwargs"),
+        ({"kwargs": {"path": b"not text"}}, "arguments_not_json", "kwargs"),
         ({"kwargs": {"path": float("inf")}}, "arguments_not_json", "kwargs"),
         ({"args": "b.csv"}, "arguments_not_json", "args"),
         ({"kwargs": ["b.csv"]}, "arguments_not_json", "kwargs"),

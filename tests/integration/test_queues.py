@@ -109,7 +109,7 @@ def test_a_tick_that_finds_others_waiting_joins_them_although_the_lock_is_free()
     engine = busy(job, 1)
     end(engine)
     other = HandDriven(name="other").go_to(engine.now + 9.5 * SECOND)
-    other.parts.loop._claims.claim_queued = lambda *_args, **_options: []  # it has no look at the queue
+    other.parts.loop._queue.claim = lambda *_args, **_options: []  # it has no look at the queue
     other.claim()
     other.clock.advance(0.5)
     assert other.start() == []

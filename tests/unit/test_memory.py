@@ -175,7 +175,7 @@ def test_counts_entries_by_state():
     memory.move(entries[0], State.HELD, State.STARTING)
     memory.move(entries[1], State.HELD, State.EXECUTING)
     memory.move(entries[2], State.HELD, State.DONE)
-    assert [memory.count(state) for state in State] == [1, 1, 0, 1, 1, 0]
+    assert [memory.count(state) for state in State] == [1, 1, 0, 1, 0, 1, 0]
     assert memory.count() == 4
     assert memory.count(*IN_A_SLOT) == 2
 

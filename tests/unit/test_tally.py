@@ -28,6 +28,10 @@ FAILED = events.RunFailed(
     failures_in_row=1,
     **RUN,
 )
+TIMED_OUT = events.RunTimedOut(
+    took=timedelta(0), timeout=timedelta(0), still_executes=False, traceback="", failures_in_row=1, **RUN
+)
+CANCELLED = events.RunCancelled(reason="by_user", **RUN)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +41,7 @@ FAILED = events.RunFailed(
         ([SUCCEEDED], "1 due: 1 succeeded"),
         ([SUCCEEDED, FAILED, SUCCEEDED], "3 due: 2 succeeded, 1 failed"),
         ([SKIPPED, SUCCEEDED], "2 due: 1 succeeded, 1 skipped"),
+        ([TIMED_OUT, CANCELLED], "2 due: 1 timed out, 1 cancelled"),
     ],
 )
 def test_says_how_runs_have_ended(published, text):
@@ -48,7 +53,7 @@ def test_says_how_runs_have_ended(published, text):
 
 def test_knows_how_many_have_failed():
     with Tally() as tally:
-        for event in (FAILED, SUCCEEDED, FAILED):
+        for event in (FAILED, SUCCEEDED, CANCELLED, TIMED_OUT):
             events.publish(event)
     assert tally.failed == 2
 
