@@ -3,8 +3,8 @@
 The two differ when the answer to a write got lost: a claim was committed and its runs never became entries, or a start
 was and its run was dropped. No user code has run for such a row, since that is begun from memory only. So it goes
 back to the queue, its lock free. The rows are read before the memory: an entry that ends in between is not taken for
-one that is unknown, because its row has ended too and the write is conditional: on the claim as well, since it may be executed late, when the same
-run has been claimed here again.
+one that is unknown, because its row has ended too and the write is conditional. It names the claim as well: it may be
+executed late, when the same run has been claimed here again.
 """
 
 from __future__ import annotations

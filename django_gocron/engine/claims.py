@@ -1,8 +1,9 @@
 """Claims: taking ticks for this instance, a little ahead of their instants.
 
 One transaction per batch. It locks the due state rows (passing over those another instance has locked), plans each
-job, advances its state and inserts its runs as ``claimed`` by this instance. The unique key of a run is the last word: a tick that has a row gets no second one. The rows that are really
-ours are read back by the claim's own id, and only those are held in memory.
+job, advances its state and inserts its runs as ``claimed`` by this instance. The unique key of a run is the last word:
+a tick that has a row gets no second one. The rows that are really ours are read back by the claim's own id, and only
+those are held in memory.
 
 A job that cannot be planned is taken out of the schedule with its reason; the others go on.
 """

@@ -57,6 +57,21 @@ LINES: list[tuple[events.Event, str, str]] = [
         'run succeeded  job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z took=4.500s',
     ),
     (
+        events.RunTimedOut(
+            **RUN, took=5 * SECOND, timeout=5 * SECOND, still_executes=False, traceback="", failures_in_row=1
+        ),
+        "ERROR",
+        'run timed out  job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z took=5.000s timeout=5.000s in_a_row=1',
+    ),
+    (
+        events.RunTimedOut(
+            **RUN, took=5 * SECOND, timeout=5 * SECOND, still_executes=True, traceback="", failures_in_row=2
+        ),
+        "ERROR",
+        'run timed out  job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z took=5.000s timeout=5.000s in_a_row=2'
+        ' still_executes="yes"',
+    ),
+    (
         events.RunCancelled(**RUN, reason="shutdown"),
         "WARNING",
         'run cancelled  job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z reason="shutdown"',
@@ -117,6 +132,22 @@ LINES: list[tuple[events.Event, str, str]] = [
         events.JobBroken(**JOB, code="timezone_unknown", text="No zone 'Mars/X'."),
         "ERROR",
         'job broken     job="Sync" code="timezone_unknown" reason="No zone \'Mars/X\'."',
+    ),
+    (
+        events.JobQuarantined(**JOB, crashes=3),
+        "ERROR",
+        'job quarantined job="Sync" crashes=3',
+    ),
+    (
+        events.RetryQueued(**RUN, attempt=2, due_at=AT),
+        "INFO",
+        'retry queued   job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z attempt=2 due=2026-05-01T12:00:00Z',
+    ),
+    (events.RunQueued(**RUN), "INFO", 'run queued     job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z'),
+    (
+        events.EngineStalled(at=AT, threads=("loop", "timer"), is_hopeless=True),
+        "CRITICAL",
+        'engine stalled threads="loop, timer" hopeless=True',
     ),
     (events.JobFinished(**JOB), "INFO", 'job finished   job="Sync"'),
     (
@@ -228,7 +259,7 @@ def test_nothing_is_said_below_the_level_of_the_logger(caplog: pytest.LogCapture
 # Skips, again and again
 
 
-def test_skips_for_one_reason_are_said_once_an_hour(caplog: pytest.LogCaptureFixture):
+def test_b52_skips_for_one_reason_are_said_once_an_hour(caplog: pytest.LogCaptureFixture):
     assert len(say(Log(), caplog, *(skipped(minutes=n * 0.05) for n in range(1000)))) == 1
 
 
