@@ -47,7 +47,9 @@ class Waiting:
 def read_waiting(job: Job, zone: ZoneInfo, now: datetime, run_url: Callable[[int], str]) -> Waiting:
     """Two queries. ``run_url`` answers the address of a run by its key, or ""."""
     queued = Run.objects.using(job._state.db).filter(job=job, status=Status.QUEUED)
-    retries = queued.filter(reason=Reason.RETRY).order_by("available_at").only("attempt", "available_at")[:MOST]
+    retries = (
+        queued.filter(reason=Reason.RETRY).order_by("available_at").only("attempt", "available_at")[:MOST]
+    )
     return Waiting(
         ticks=_describe_ticks(job, queued.filter(reason=Reason.OVERLAP).count()),
         retries=[_describe_retry(run, job, zone, now, run_url(run.pk)) for run in retries],

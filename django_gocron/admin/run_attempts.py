@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempts:
-    """``which`` is "" for a tick that was tried once only. ``before`` and ``after`` are the addresses of the other runs,
-    or ""."""
+    """``which`` is "" for a tick that was tried once only, ``before`` and ``after`` are addresses or ""."""
 
     which: str
     before: str

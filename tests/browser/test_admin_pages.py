@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from django_gocron import Cron, Every
 from django_gocron.models import Instance, Job, JobState, Run
-from django_gocron.models.choices import Status
+from django_gocron.models.choices import Reason, Status
 from tests.browser.conftest import Visit
 from tests.integration.admin_support import TASK, make_run, start_instance, url
 
@@ -29,10 +29,12 @@ PAGES = [
     "add job",
     "job",
     "broken job",
+    "quarantined job",
     "history of job",
     "refused button",
     "runs",
     "run",
+    "retry",
     "instances",
     "instance",
 ]
@@ -41,7 +43,7 @@ PAGES = [
 def make_rows() -> dict[str, str]:
     """A bit of everything; answers the address of each page."""
     now = datetime.now(UTC)
-    instance = start_instance(versions={"django-gocron": "1.0"})
+    instance = start_instance(versions={"django-gocron": "1.0"}, declares=["shop.report"])
     job = Job.objects.create(
         name="Nightly report with a rather long name",
         task=TASK,
@@ -50,6 +52,9 @@ def make_rows() -> dict[str, str]:
         tags="reports, mail",
         key="shop.report",
     )
+    Job.objects.create(name="Orphan", task=TASK, schedule=Every(hours=1), key="shop.gone")
+    quarantined = make_quarantined(now)
+    retry = make_retry(quarantined, now)
     broken = Job.objects.create(name="Broken", task=TASK, schedule=Every(hours=1), timezone="Berlin")
     Job.objects.create(name="Paused", task=TASK, schedule=Every(hours=1)).pause(
         reason="maintenance", by="anna"
@@ -76,10 +81,12 @@ def make_rows() -> dict[str, str]:
         "add job": url("add"),
         "job": url("change", job.pk),
         "broken job": url("change", broken.pk),
+        "quarantined job": url("change", quarantined.pk),
         "history of job": url("history", job.pk),
         "refused button": url("run", job.pk),
         "runs": url("changelist", model="run"),
         "run": url("change", run.pk, model="run"),
+        "retry": url("change", retry.pk, model="run"),
         "instances": url("changelist", model="instance"),
         "instance": url("change", instance.pk, model="instance"),
     }
@@ -99,6 +106,25 @@ def make_failed(job: Job, instance: Instance, now: datetime) -> Run:
         output="fetching " * 200,
         result={"pages": 1},
     )
+
+
+def make_quarantined(now: datetime) -> Job:
+    """With ticks in its queue."""
+    job = Job.objects.create(
+        name="Quarantined", task=TASK, schedule=Every(hours=1), overlap="queue", max_queued=5, retries=3
+    )
+    JobState.objects.filter(pk=job.pk).update(
+        quarantined_at=now, crashes_in_row=3, last_status="lost", next_tick_at=None, next_run_at=None
+    )
+    for minutes in range(2):
+        make_run(job, Status.QUEUED, reason=Reason.OVERLAP, scheduled_for=now - timedelta(minutes=minutes))
+    return job
+
+
+def make_retry(job: Job, now: datetime) -> Run:
+    before = make_run(job, Status.FAILED, reason=Reason.EXCEPTION)
+    due_at = now + timedelta(minutes=5)
+    return make_run(job, Status.QUEUED, reason=Reason.RETRY, attempt=2, parent=before, available_at=due_at)
 
 
 def faults(visit: Visit) -> list[Any]:

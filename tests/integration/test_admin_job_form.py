@@ -27,6 +27,7 @@ from tests.integration.admin_support import (
     messages_after,
     read_form,
     send_report,
+    sign_in,
     sign_in_superuser,
     tidy,
     url,
@@ -414,10 +415,66 @@ def test_only_fields_that_have_a_choice_are_offered():
     assert {"overlap", "misfire", "label", "priority", "jitter", "keep_days"} <= set(OFFERED)
 
 
-def test_values_of_later_releases_are_not_offered(client: Client):
+def test_fields_of_later_releases_are_not_offered(client: Client):
     page = client.get(url("add")).content.decode()
-    assert 'value="queue_latest"' not in page
-    assert 'value="allow"' in page
+    assert 'name="coordination"' not in page
+    assert 'name="overlap"' in page
+
+
+FAILURES = {
+    "retries": "3",
+    "retry_delay": "5 min",
+    "retry_backoff": "1.5",
+    "retry_max_delay": "2 h",
+    "retry_jitter": "0.25",
+    "on_lost": "retry",
+    "max_crashes": "5",
+    "overlap": "queue_latest",
+    "max_queued": "2",
+}
+
+
+def test_what_happens_after_a_failure_is_read_and_shown_again(client: Client):
+    response = add(client, every_interval="1 h", **FAILURES)
+    assert response.status_code == 302, field_errors(response)
+    job = Job.objects.get()
+    assert (job.retry_delay, job.retry_max_delay) == (timedelta(minutes=5), timedelta(hours=2))
+    assert (job.retries, job.retry_backoff, job.retry_jitter) == (3, 1.5, 0.25)
+    assert (job.on_lost, job.max_crashes, job.overlap, job.max_queued) == ("retry", 5, "queue_latest", 2)
+    shown = read_form(client, url("change", job.pk))
+    assert {name: shown[name] for name in FAILURES} == FAILURES
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("max_queued", "0", "Enter a number from 1 to 10000."),
+        ("retries", "1001", "Enter a number from 0 to 1000."),
+        ("retry_backoff", "0.5", "Enter a number from 1 to 100."),
+        ("retry_jitter", "1.5", "Enter a number from 0 to 1."),
+        ("max_crashes", "0", "Enter a number from 1 to 1000."),
+        ("retry_delay", "soon", "Enter a duration such as 90 s, 5 min, 1 h 30 min or 1:30:00."),
+        ("retry_max_delay", "", "This field is required."),
+        ("retry_delay", "40000 d", "Enter a duration of at most 36525 days."),
+    ],
+)
+def test_what_cannot_be_after_a_failure_is_told_on_its_field(
+    client: Client, field: str, value: str, message: str
+):
+    response = edit(client, make_job(), **{field: value})
+    assert field_errors(response) == {field: [message]}
+
+
+@pytest.mark.parametrize("field", ["max_queued", *(name for name in FAILURES if name != "overlap")])
+def test_each_of_these_fields_says_what_to_enter(client: Client, field: str):
+    assert f'id="id_{field}_helptext"' in client.get(url("add")).content.decode()
+
+
+def test_who_may_only_look_sees_what_happens_after_a_failure():
+    job = make_job(retries=3, retry_delay=timedelta(minutes=5))
+    said = get_text(sign_in("view_job", name="viewer"), url("change", job.pk))
+    assert "When a run fails or is lost" in said
+    assert "Retries: 3" in said
 
 
 @pytest.mark.parametrize(

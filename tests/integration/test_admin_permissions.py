@@ -45,6 +45,7 @@ ALLOWED = {
     ("post", "run"): {"operator", "superuser"},
     ("post", "pause"): {"operator", "superuser"},
     ("post", "resume"): {"operator", "superuser"},
+    ("post", "release"): {"operator", "superuser"},
     ("post", "skip"): {"operator", "superuser"},
     ("post", "reset"): {"editor", "superuser"},
 }

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
 
 from django_gocron import Cron, Daily, Every, job, registry
+from django_gocron.admin.situation import read_situation
+from django_gocron.admin.standing import Standing, with_standing
 from django_gocron.declarations import overridden_fields, reset_to_code, sync
 from django_gocron.exceptions import DeclarationError, ScheduleError
 from django_gocron.merging import declared_value
-from django_gocron.models import Job, Run
+from django_gocron.models import Instance, Job, Run
 from django_gocron.models.choices import Status
 from django_gocron.sync_report import Action
+from tests.handdriven import REAL_TRANSACTIONS, HandDriven, next_tick
 
 pytestmark = pytest.mark.django_db
 
@@ -143,6 +147,36 @@ def test_b17_a_renamed_job_keeps_its_row_and_history_by_an_alias():
     report = release((fetch_orders, Cron("*/10 * * * *"), {"aliases": ["tests.sync_orders"]}))
     assert report.outcomes[0].action is Action.RENAMED
     assert Run.objects.get(pk=run.pk).job_id == Job.objects.get(key="tests.fetch_orders").pk == row.pk
+
+
+@REAL_TRANSACTIONS
+def test_b17_a_job_that_is_not_declared_any_more_is_an_orphan_and_not_run_until_it_is_declared_again():
+    """B17"""
+    release(TEN_MINUTES)
+    row = Job.objects.get()
+    tick = next_tick(row)
+    assert run_all(row, tick, TEN_MINUTES) == 1
+    assert run_all(row, tick + timedelta(hours=1), (tidy, Every(hours=1), {})) == 1
+    assert standing_of(row) is Standing.ORPHANED
+    assert run_all(row, tick + timedelta(hours=1), TEN_MINUTES) == 2
+    assert standing_of(row) is not Standing.ORPHANED
+
+
+def run_all(row: Job, moment: datetime, declared: tuple[Callable[..., Any], Any, dict[str, Any]]) -> int:
+    """A scheduler of a release that declares this job is all there is: how many runs ``row`` has had after its turn.
+    The function that the job runs is a task of every release."""
+    function, schedule, options = declared
+    with registry.isolated():
+        registry.register(sync_orders)
+        job(schedule, **options)(function)
+        Instance.objects.update(heartbeat_at=now() - timedelta(minutes=16))
+        HandDriven().go_to(moment).step()
+    return Run.objects.filter(job=row, status=Status.SUCCEEDED).count()
+
+
+def standing_of(row: Job) -> Standing:
+    jobs = with_standing(Job.objects.all(), read_situation("default"))
+    return Standing(jobs.get(pk=row.pk).standing)  # type: ignore[attr-defined]
 
 
 def test_b18_a_paused_job_stays_paused_whatever_the_code_says():

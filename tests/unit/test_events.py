@@ -3,14 +3,18 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import logging
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from django.dispatch import Signal
 
 from django_gocron import events, signals
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "events.md"
 
 AT = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 KINDS = [
@@ -123,6 +127,13 @@ def test_an_event_cannot_be_changed():
 
 def test_every_event_has_a_signal():
     assert set(signals.SIGNALS) == set(KINDS)
+
+
+def test_every_event_and_its_signal_stand_in_the_reference():
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", REFERENCE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(rows) == {
+        (kind.__name__, re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()) for kind in KINDS
+    }
 
 
 def test_no_two_events_share_a_signal():

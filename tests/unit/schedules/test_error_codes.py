@@ -11,6 +11,7 @@ import pytest
 
 import django_gocron
 from django_gocron.exceptions import ScheduleError
+from django_gocron.models.validation import RANGES
 from django_gocron.schedules import Cron, Daily, Every, EveryRandom, Monthly, OneTime, Weekly
 
 REPOSITORY = Path(__file__).parents[3]
@@ -72,3 +73,8 @@ def test_every_row_of_the_table_is_tried() -> None:
 def test_every_code_that_is_raised_is_explained(source: Path) -> None:
     explained = set(re.findall(r"`(\w+)`", PAGE))
     assert set(re.findall(r'code="(\w+)"', source.read_text(encoding="utf-8"))) <= explained
+
+
+def test_every_code_of_a_number_out_of_its_range_is_explained_with_the_range() -> None:
+    for field, (least, most, code) in RANGES.items():
+        assert f"| `{code}` | `{field}` is not {least:,} to {most:,} |" in PAGE

@@ -1,4 +1,4 @@
-"""What ``manage.py check`` says about the setting and the declarations, without a database."""
+"""The GOCRON setting, and what it names."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from django.core import checks
 from django.db import router
 from django.utils.module_loading import import_string
 
-from django_gocron import commands, conf, declarations, registry
-from django_gocron.exceptions import ConfigurationError, DeclarationError, ScheduleError
+from django_gocron import commands, conf
+from django_gocron.exceptions import ConfigurationError, ScheduleError
 from django_gocron.models import Job
 from django_gocron.options import suggest
 from django_gocron.schedules.cron_implementation import DEFAULT, find_implementation
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from django.core.checks import CheckMessage
-
-TAG = "gocron"
-
-
-def connect() -> None:
-    """Let Django run the checks."""
-    for check in (check_setting, check_commands, check_declarations):
-        checks.register(check, TAG)
 
 
 def check_setting(**kwargs: Any) -> list[CheckMessage]:
@@ -42,11 +34,19 @@ def _check_paths(current: conf.Settings) -> Iterator[CheckMessage]:
     try:
         import_string(current.admin_base_class)
     except ImportError as error:
-        yield checks.Error(f"GOCRON['ADMIN_BASE_CLASS'] cannot be imported: {error}.", id="gocron.E001")
+        yield checks.Error(
+            f"GOCRON['ADMIN_BASE_CLASS'] cannot be imported: {error}.",
+            hint="Write the dotted path of a class, such as 'unfold.admin.ModelAdmin'.",
+            id="gocron.E001",
+        )
     try:
         find_implementation(current.cron or DEFAULT)
     except ScheduleError as error:
-        yield checks.Error(f"GOCRON['CRON']: {error.message}", id="gocron.E001")
+        yield checks.Error(
+            f"GOCRON['CRON']: {error.message}",
+            hint="Write the dotted path of a cron implementation, or leave the key out.",
+            id="gocron.E001",
+        )
 
 
 def _check_database(current: conf.Settings) -> Iterator[CheckMessage]:
@@ -75,34 +75,3 @@ def check_commands(**kwargs: Any) -> list[CheckMessage]:
         )
         for name in unknown
     ]
-
-
-def check_declarations(**kwargs: Any) -> list[CheckMessage]:
-    """W003: declared jobs that could not be saved. W004: two that have one key or one name."""
-    declared = registry.declarations()
-    try:
-        return [*_check_each(declared), *_check_clashes(declared)]
-    except ConfigurationError:
-        return []  # E001 says so
-
-
-def _check_each(declared: tuple[registry.Declaration, ...]) -> Iterator[CheckMessage]:
-    for declaration in declared:
-        try:
-            declarations.build(declaration)
-        except DeclarationError as error:
-            yield checks.Warning(error.message, obj=declaration.task.name, id="gocron.W003")
-
-
-def _check_clashes(declared: tuple[registry.Declaration, ...]) -> Iterator[CheckMessage]:
-    for message in declarations.find_clashes(declared).values():
-        yield checks.Warning(message, id="gocron.W004")
-    first: dict[str, registry.Declaration] = {}
-    for declaration in declared:
-        other = first.setdefault(declaration.name, declaration)
-        if other is not declaration and other.key != declaration.key:
-            yield checks.Warning(
-                f"{declaration.where} and {other.where}: two jobs are named {declaration.name!r}.",
-                hint="Give one of them another name: @job(..., name='...').",
-                id="gocron.W004",
-            )
