@@ -15,11 +15,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 DJANGO_REQUIREMENT ?= $(if $(DJANGO),django==$(DJANGO))
 INSTALL := $(PIP) install --editable . $(if $(DJANGO_REQUIREMENT),"$(DJANGO_REQUIREMENT)")
 
-.PHONY: help demo test lint bench docs clean which
+.PHONY: help demo test test-nightly lint bench docs clean which
 help:
 	@echo "make demo           run the example project: web server, scheduler, SQLite (Ctrl-C stops it)"
 	@echo "make demo FOR=30    the same for 30 seconds, then a report"
 	@echo "make test           run every test on every database that is found or can be started"
+	@echo "make test-nightly   the same and those that take minutes"
 	@echo "make lint           check style, types, layers, migrations, spelling, workflow and scripts"
 	@echo "make bench          measure"
 	@echo "make docs           build the documentation into docs/_build/html"
@@ -61,6 +62,9 @@ demo: which $(VENV)/.package
 
 test: which $(VENV)/.test
 	@$(BIN)/python -m tests.matrix $(OPTIONS)
+
+test-nightly: export GOCRON_TEST_NIGHTLY = 1
+test-nightly: test
 
 bench: which $(VENV)/.package
 	@$(BIN)/python -m benchmarks.schedules

@@ -70,7 +70,10 @@ class RunStarted(RunEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSucceeded(RunEvent):
+    """After ``after_failures`` runs of the job in a row that failed or timed out: none, as a rule."""
+
     took: timedelta
+    after_failures: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

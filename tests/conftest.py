@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -13,18 +14,26 @@ import pytest
 from tests.services import Service, find_service, required_services
 
 DATABASE = os.environ.get("GOCRON_TEST_DATABASE", "sqlite")
-DATABASE_DIRECTORIES = ("integration", "concurrency", "contracts")
+DATABASE_DIRECTORIES = ("integration", "concurrency", "contracts", "faults")
+SERVICES_HERE = (DATABASE, "redis", "chromium", *(["pgbouncer"] if DATABASE == "postgresql" else []))
+"""What the tests of this run use."""
+
+TOGETHER = {
+    "demonstration": {"demonstration", "shop", "used_shop"},  # its web server has one port
+    "evening": {"evening"},  # which takes long to set up
+}
+"""Tests that use one of these fixtures are run by one worker, in one go."""
+
+NIGHTLY = os.environ.get("GOCRON_TEST_NIGHTLY") == "1"
+"""Whether tests that take minutes are among them."""
 
 hypothesis.settings.register_profile(
     "gocron", deadline=None
 )  # how fast a machine is says nothing of the code
 hypothesis.settings.load_profile("gocron")
 
-SKIPPED_FOR_LACK_OF = pytest.StashKey[Counter[str]]()
-
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[SKIPPED_FOR_LACK_OF] = Counter()
     absent = [service for service in map(find_service, _required_here()) if not service.is_present]
     if absent:
         reasons = "\n".join(f"  {service.name}: {service.note}" for service in absent)
@@ -34,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _required_here() -> list[str]:
     """Other databases than this run's are asked for by their own runs."""
     try:
-        return [name for name in required_services() if name in (DATABASE, "redis", "chromium")]
+        return [name for name in required_services() if name in SERVICES_HERE]
     except ValueError as error:
         raise pytest.UsageError(str(error)) from error
 
@@ -57,9 +66,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("database")
     if directory == "browser":
         item.add_marker(pytest.mark.needs("chromium"))
+    for group, fixtures in TOGETHER.items():
+        if not fixtures.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 def _belongs_here(item: pytest.Item) -> bool:
+    if item.get_closest_marker("nightly") and not NIGHTLY:
+        return False
     return all(DATABASE in mark.args for mark in item.iter_markers("only_on"))
 
 
@@ -74,20 +88,33 @@ def _touches_database(item: pytest.Item) -> bool:
 
 def _skip_where_absent(item: pytest.Item, service: Service) -> None:
     if not service.is_present:
-        item.config.stash[SKIPPED_FOR_LACK_OF][service.name] += 1
         item.add_marker(pytest.mark.skip(reason=f"no {service.name}: {service.note}"))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    skipped = config.stash[SKIPPED_FOR_LACK_OF]
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> None:
+    """The settings themselves give each worker a database of its own, which its processes know."""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = _count_skipped(terminalreporter)
     terminalreporter.section("services")
-    for service in map(find_service, (DATABASE, "redis", "chromium")):
+    for service in map(find_service, SERVICES_HERE):
         lack = f"ABSENT: {skipped[service.name]} tests skipped. {service.note}."
         terminalreporter.line(f"{service.name}: {f'ok ({service.note})' if service.is_present else lack}")
 
 
+def _count_skipped(terminalreporter: pytest.TerminalReporter) -> Counter[str]:
+    """How many tests each service was missed by; the reports come from the workers where there are any."""
+    reasons = (str(report.longrepr) for report in terminalreporter.getreports("skipped"))
+    return Counter(
+        match[1] for match in (re.search(r"Skipped: no (\w+): ", reason) for reason in reasons) if match
+    )
+
+
 def pytest_unconfigure() -> None:
     """SQLite's journal files may outlive the test database."""
-    if name := os.environ.get("GOCRON_TEST_DATABASE_NAME"):
+    names = (os.environ.get("GOCRON_TEST_DATABASE_NAME"), os.environ.get("PYTEST_XDIST_WORKER"))
+    if name := "_".join(filter(None, names)):
         for file in Path(tempfile.gettempdir()).glob(f"{name}.sqlite3*"):
             file.unlink(missing_ok=True)

@@ -2,6 +2,9 @@
 
 ``python -m tests.matrix [pytest's options]`` prints each run as pytest does, at the end one line a run, and
 then the sum. It ends with 1 where a test failed or a run broke down.
+
+Each run is divided among as many processes as there are processors, up to four; ``GOCRON_TEST_WORKERS`` sets another
+number, 0 runs everything in one. Each has a database of its own. Most tests wait, for instants and for leases.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "mariadb": ("-m", "database"),
 }
 NO_TEST_COLLECTED = 5  # pytest's exit code
+WORKERS = os.environ.get("GOCRON_TEST_WORKERS") or str(min(os.cpu_count() or 1, 4))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +61,16 @@ def _run(database: str, options: list[str]) -> Tally:
     print(f"\n--- the tests on {database} ---", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory, "junit.xml")
-        command = [sys.executable, "-m", "pytest", *RUNS[database], f"--junitxml={report}", *options]
+        workers = ("-n", WORKERS, "--dist", "loadgroup")
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            *RUNS[database],
+            *workers,
+            f"--junitxml={report}",
+            *options,
+        ]
         environment = {**os.environ, "GOCRON_TEST_DATABASE": database}
         code = subprocess.run(command, env=environment, check=False).returncode
         return _tally(report, code)

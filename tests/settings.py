@@ -1,7 +1,8 @@
 """The settings of the test suite. ``GOCRON_TEST_DATABASE`` is sqlite (the default), postgresql or mariadb.
 
-The name of the database is drawn anew for each run, so that runs side by side do not meet. It goes into the
-environment, as the servers' URLs do: a process that a test starts with these settings meets the same one.
+The name of the database is drawn anew for each run, so that runs side by side do not meet; pytest's workers, which
+share a run, each have one of their own. It goes into the environment, as the servers' URLs do: a process that a test
+starts with these settings meets the same one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ TEST_DATABASE = os.environ.get("GOCRON_TEST_DATABASE", "sqlite")
 if TEST_DATABASE not in KNOWN_DATABASES:
     raise ValueError(f"GOCRON_TEST_DATABASE is {TEST_DATABASE!r}. Use one of: {', '.join(KNOWN_DATABASES)}.")
 
-DATABASE_NAME = os.environ.setdefault("GOCRON_TEST_DATABASE_NAME", f"gocron_{secrets.token_hex(4)}")
+RUN = os.environ.setdefault("GOCRON_TEST_DATABASE_NAME", f"gocron_{secrets.token_hex(4)}")
+DATABASE_NAME = "_".join(filter(None, (RUN, os.environ.get("PYTEST_XDIST_WORKER"))))
 
 
 def sqlite_settings() -> dict[str, Any]:

@@ -189,6 +189,7 @@ class Completions:
             if state is None:
                 report.blocked.add(entry.run_id)
                 continue
+            failures_before = state.failures_in_row
             if is_running:  # else it is written already, by a write whose answer got lost
                 learn(state, entry, outcome)
                 written.append(make_row(entry, outcome))
@@ -198,7 +199,7 @@ class Completions:
                     )
                 if state.pk:
                     settled[state.pk] = (state, outcome.finished_at)
-            report.facts.append(make_fact(entry, outcome, state.failures_in_row))
+            report.facts.append(make_fact(entry, outcome, state.failures_in_row, failures_before))
         self._save(written)
         report.facts.extend(retry_failed(self._using, failures))
         save_settled(self._using, settled)

@@ -52,9 +52,11 @@ def learn(state: JobState, entry: Entry, outcome: Outcome) -> None:
         state.last_failure, state.last_failure_at = entry.run_id, outcome.finished_at
 
 
-def make_fact(entry: Entry, outcome: Outcome, failures_in_row: int) -> events.Event:
+def make_fact(entry: Entry, outcome: Outcome, failures_in_row: int, failures_before: int) -> events.Event:
     if outcome.status == Status.SUCCEEDED:
-        return events.RunSucceeded(at=outcome.finished_at, took=outcome.took, **entry.identity())
+        return events.RunSucceeded(
+            at=outcome.finished_at, took=outcome.took, after_failures=failures_before, **entry.identity()
+        )
     if outcome.status == Status.CANCELLED:
         return events.RunCancelled(at=outcome.finished_at, reason=outcome.reason, **entry.identity())
     if outcome.status == Status.TIMED_OUT:

@@ -1,8 +1,8 @@
 """Waking the loop: within the process by an event, across processes by NOTIFY on PostgreSQL.
 
-The listener is a connection of its own, outside Django's. It proves itself at the start by hearing its own
-notification: behind a pooler that shares connections, LISTEN hears nothing and raises nothing, and then the engine
-only polls. Whatever is lost, the next poll finds.
+The listener is a connection of its own, outside Django's. It proves itself at the start by hearing
+what another connection says: behind a pooler that shares connections, LISTEN hears nothing and raises nothing, and
+then the engine only polls. Whatever is lost, the next poll finds.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class Listener:
     def _proves_itself(self, connection: Any) -> bool:
         channel = f"{CHANNEL}_{uuid.uuid4().hex}"
         connection.execute(f'LISTEN "{channel}"')
-        connection.execute("SELECT pg_notify(%s, '')", [channel])
+        with _connect(self._using) as another:  # a pooler lets a connection hear what it says itself
+            another.execute("SELECT pg_notify(%s, '')", [channel])
         heard = any(True for _ in connection.notifies(timeout=1.0, stop_after=1))
         connection.execute(f'UNLISTEN "{channel}"')
         return heard

@@ -5,14 +5,21 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
+from django.core.mail import EmailMessage, send_mail
 from django.db import connection
+from django.dispatch import receiver
+from django.test.utils import CaptureQueriesContext
 
-from django_gocron import Cron, Every, current_run, registry
+from django_gocron import Cron, Every, current_run, events, registry
+from django_gocron.engine.database import database_now
 from django_gocron.engine.scheduler import Scheduler
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import Status
+from django_gocron.signals import run_failed, run_succeeded
+from tests.handdriven import DATABASE, HandDriven, make_job, next_tick, runs_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -105,3 +112,53 @@ def test_b48_a_job_that_fails_goes_on() -> None:
         assert all(attempts.acquire(timeout=PATIENCE) for _ in range(4))
     failed = Run.objects.filter(status=Status.FAILED).order_by("pk")
     assert len(set(failed.values_list("scheduled_for", flat=True))) == failed.count() >= 3
+
+
+answers: list[BaseException | None] = []
+
+
+def answer() -> None:
+    error = answers.pop(0)
+    if error is not None:
+        raise error
+
+
+def test_b58_whoever_wants_a_mail_after_some_failures_gets_one_a_streak_and_one_when_it_is_over(
+    mailoutbox: list[EmailMessage], caplog: pytest.LogCaptureFixture
+) -> None:
+    @receiver(run_failed)
+    def mail_failure(event: events.RunFailed, **kwargs: object) -> None:
+        if event.failures_in_row == 3:
+            send_mail(f"{event.job_name} fails", event.traceback, None, ["staff@example.com"])
+
+    @receiver(run_succeeded)
+    def mail_recovery(event: events.RunSucceeded, **kwargs: object) -> None:
+        if event.after_failures >= 3:
+            send_mail(f"{event.job_name} is well again", "", None, ["staff@example.com"])
+
+    job = make_job("report", task=answer, schedule=Every(seconds=10))
+    answers[:] = [SystemExit(2), *(RuntimeError("no") for _ in range(4)), None, None]
+    engine = HandDriven()
+    for _ in range(7):
+        engine.go_to(next_tick(job)).step()
+    assert [mail.subject for mail in mailoutbox] == ["report fails", "report is well again"]
+    assert [run.status for run in runs_of(job)] == ["failed"] * 5 + ["succeeded"] * 2
+    failed = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert {record.gocron["job"] for record in failed} == {"report"}  # type: ignore[attr-defined]
+    assert all(record.gocron["run"] for record in failed)  # type: ignore[attr-defined]
+
+
+def test_b60_a_claim_among_many_jobs_takes_few_queries_and_loads_only_what_is_due() -> None:
+    task = registry.register(note_run).name
+    Job.objects.bulk_create(
+        [Job(name=f"job {number}", task=task, schedule=Every(hours=24)) for number in range(2000)]
+    )
+    tick = database_now(DATABASE) + timedelta(hours=1)
+    due = list(Job.objects.order_by("pk").values_list("pk", flat=True)[:10])
+    JobState.objects.filter(pk__in=due).update(next_tick_at=tick, next_run_at=tick)
+    engine = HandDriven().go_to(tick)
+    with CaptureQueriesContext(connection) as captured:
+        assert len(engine.claim()) == 10
+    rows = [query for query in captured if "gocron_job" in query["sql"]]
+    assert len(captured) <= 14
+    assert len(rows) <= 12

@@ -103,7 +103,6 @@ def test_b70_what_is_asked_for_directly_is_found_behind_pgbouncer_by_polling(thr
 
 
 @NEEDS_PGBOUNCER
-@pytest.mark.xfail(reason="what a listener notifies itself of, it hears behind PgBouncer, too", strict=True)
 def test_b70_the_listener_notices_that_it_hears_nothing_and_says_so_once(through_pgbouncer, caplog):
     """B70"""
     caplog.set_level(logging.INFO, "django_gocron")

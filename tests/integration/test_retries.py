@@ -40,7 +40,9 @@ def follow(engine: HandDriven, job: Job) -> list[float]:
     """Let every attempt begin at its instant; answer how long after the tick each was due."""
     while queued := runs_of(job, status="queued"):
         engine.go_to(queued[0].available_at).step()
-    return [(run.available_at - run.scheduled_for) / SECOND for run in Run.objects.filter(job=job).order_by("pk")]
+    return [
+        (run.available_at - run.scheduled_for) / SECOND for run in Run.objects.filter(job=job).order_by("pk")
+    ]
 
 
 def test_b55_three_attempts_begin_at_their_delays_and_a_fourth_never():
@@ -56,7 +58,9 @@ def test_b55_three_attempts_begin_at_their_delays_and_a_fourth_never():
 
 
 def test_b55_the_next_tick_runs_while_a_retry_waits_and_the_retry_waits_while_the_tick_runs():
-    job = make_job(task=fail, schedule=Every(seconds=10), retries=1, retry_delay=12 * SECOND, retry_jitter=0.0)
+    job = make_job(
+        task=fail, schedule=Every(seconds=10), retries=1, retry_delay=12 * SECOND, retry_jitter=0.0
+    )
     engine = run_once(job)
     engine.clock.advance(10)
     engine.claim()
@@ -176,9 +180,7 @@ def test_a_paused_job_that_was_run_by_hand_is_tried_again():
 
 
 def test_an_interval_from_completion_counts_from_the_last_attempt():
-    job = make_job(
-        task=fail, schedule=Every(minutes=5), interval_from_completion=True, retries=1, **EXACT
-    )
+    job = make_job(task=fail, schedule=Every(minutes=5), interval_from_completion=True, retries=1, **EXACT)
     engine = run_once(job)
     assert state_of(job).next_run_at is None
     follow(engine, job)

@@ -14,16 +14,17 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tests.services import pgbouncer
 from tests.services.servers import SERVERS, Server, ServerAbsentError
 
 DATABASES = ("sqlite", "postgresql", "mariadb")
-SERVICES = (*DATABASES, "redis", "chromium")
+SERVICES = (*DATABASES, "redis", "chromium", "pgbouncer")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """``location`` is a URL (Chromium: a path), "" when absent; ``note`` says which, or why none."""
+    """``location`` is a URL (Chromium, PgBouncer: a path), "" when absent; ``note`` says which, or why none."""
 
     name: str
     location: str = ""
@@ -40,6 +41,8 @@ def find_service(name: str) -> Service:
         return Service(name=name, location="sqlite://", note=f"SQLite {sqlite3.sqlite_version}")
     if name == "chromium":
         return _find_chromium()
+    if name == "pgbouncer":
+        return _find_pgbouncer()
     if name in SERVERS:
         return _find_server(SERVERS[name])
     raise ValueError(f"{name!r} is no service that tests know. Use one of: {', '.join(SERVICES)}.")
@@ -98,3 +101,9 @@ def _find_chromium() -> Service:
     return Service(
         name="chromium", note=f"no {given or 'chromium'} on PATH. Install it, or set GOCRON_TEST_CHROMIUM"
     )
+
+
+def _find_pgbouncer() -> Service:
+    """A program, which each test that needs it starts for itself."""
+    path = pgbouncer.find_program()
+    return Service(name="pgbouncer", location=path or "", note=path or "no pgbouncer found. Install it")
