@@ -23,7 +23,7 @@ from django_gocron.engine import barriers
 from django_gocron.engine.database import read, unit
 from django_gocron.engine.entries import make_entry, new_run
 from django_gocron.engine.lease import lease_is_valid
-from django_gocron.engine.replanning import PLANNED, break_state, save_states
+from django_gocron.engine.replanning import PLANNED, break_state, check_shape, save_states
 from django_gocron.engine.runnable import my_jobs
 from django_gocron.exceptions import GocronError, ScheduleError
 from django_gocron.models import Job, JobState, Run
@@ -145,6 +145,7 @@ class Claims:
         budget = None if job.max_runs is None else max(0, job.max_runs - state.run_count - open_runs)
         progress = Progress(anchor_at=state.anchor_at, next_tick_at=state.next_tick_at, budget=budget)
         try:
+            check_shape(job)
             planned = plan(read_definition(job), progress, now=now, horizon=now + self._ahead)
         except GocronError as error:
             draft.facts.append(break_state(state, job, error, now))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -102,13 +103,13 @@ def _read(connection: BaseDatabaseWrapper, sql: str) -> datetime:
     return value.replace(tzinfo=UTC)
 
 
-def unit(using: str, work: Callable[[], T]) -> T:
+def unit(using: str, work: Callable[[], T], *, attempts: int = ATTEMPTS) -> T:
     """Run ``work`` as one transaction and answer what it answers; repeat it when the database asks for that.
 
     Inside a transaction of the caller's, ``work`` simply joins it. Raises the last ``DatabaseError`` when the
     database stays away, stays locked, or refuses for good.
     """
-    return _unit(using, work, ATTEMPTS)
+    return _unit(using, work, attempts)
 
 
 def _unit(using: str, work: Callable[[], T], attempts: int) -> T:
@@ -201,6 +202,17 @@ def engine_thread(using: str) -> Iterator[None]:
     finally:
         _stamps.pop(threading.get_ident(), None)
         connections.close_all()
+
+
+def in_engine_thread(using: str, work: Callable[[], T]) -> T:
+    """Run ``work`` in a thread of the engine's own, whose waits are limited, and answer what it answers."""
+
+    def run() -> T:
+        with engine_thread(using):
+            return work()
+
+    with ThreadPoolExecutor(1, "gocron-stop") as pool:
+        return pool.submit(run).result()
 
 
 def _prepare(sender: Any, connection: BaseDatabaseWrapper, **kwargs: Any) -> None:

@@ -24,11 +24,14 @@ from django_gocron.models import Run
 from django_gocron.models.choices import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
     from datetime import datetime, timedelta
 
     from django_gocron.engine.lease import Lease
     from django_gocron.engine.memory import Entry
+
+BATCH = 500
+"""Ticks that are planned again in one go."""
 
 PAGE = 100
 """Queued runs looked at in one go, at least."""
@@ -46,13 +49,11 @@ class QueueClaims:
         """Claim runs that wait in the queue, at most as many as there are free ``slots``; the oldest of each job."""
         if slots <= 0 or not self._lease.is_trusted:
             return []
-        chosen = self._choose(now, slots)
-        overdue = self._find_overdue(chosen, now)
+        overdue = self._find_overdue(now)
         if overdue:
             late = plan_again(self._using, set(overdue.values()), now)
-            chosen = self._choose(now, slots)
-            overdue = self._find_overdue(set(chosen) - late, now)
-        chosen = [pk for pk in chosen if pk not in overdue]
+            overdue = {pk: job_id for pk, job_id in overdue.items() if pk not in late}
+        chosen = [pk for pk in self._choose(now, slots) if pk not in overdue]
         barriers.reach("take.before")
         return unit(self._using, lambda: self._take(chosen, now)) if chosen else []
 
@@ -89,9 +90,10 @@ class QueueClaims:
                 break
         return list(chosen.values())[:slots]
 
-    def _find_overdue(self, ids: Collection[int], now: datetime) -> dict[int, int]:
-        """Which of these runs the misfire policy is to be asked about again, and the job of each."""
-        return dict(find_overdue(self._using, now).filter(pk__in=ids).values_list("pk", "job_id"))
+    def _find_overdue(self, now: datetime) -> dict[int, int]:
+        """Runs about which the misfire policy is to be asked again, and the job of each: slots or no slots."""
+        mine = find_overdue(self._using, now).filter(job__in=my_jobs(self._lease)).order_by("available_at")
+        return dict(mine.values_list("pk", "job_id")[:BATCH])
 
     def _take(self, ids: Sequence[int], now: datetime) -> list[Entry]:
         """Those that nobody else has taken, or is taking."""

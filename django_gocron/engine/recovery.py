@@ -14,11 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.db import OperationalError
 from django.db.models import Exists, OuterRef, Q
 
 from django_gocron import events
 from django_gocron.engine import barriers
-from django_gocron.engine.database import DatabaseNow, read, unit
+from django_gocron.engine.database import DatabaseNow, is_contention, read, unit
 from django_gocron.engine.quarantine import note_crashes
 from django_gocron.engine.requeueing import OWNED, requeue
 from django_gocron.engine.retrying import retry_lost
@@ -78,7 +79,14 @@ class Recovery:
 
     def _reap_one(self, instance_id: UUID) -> None:
         barriers.reach("reap.before")
-        for fact in unit(self._using, lambda: self._recover(instance_id)):
+        """What somebody else has locked is left for the next look: it keeps no other instance from being reaped."""
+        try:
+            facts = unit(self._using, lambda: self._recover(instance_id), attempts=1)
+        except OperationalError as error:
+            if not is_contention(error):
+                raise
+            return
+        for fact in facts:
             events.publish(fact)
         barriers.reach("reap.after")
 

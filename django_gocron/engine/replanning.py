@@ -204,13 +204,17 @@ def _plan_state(batch: _Batch, job: Job, state: JobState) -> None:
 
 def check_arguments(job: Job) -> None:
     """Raise ``ArgumentsError`` when the job's arguments cannot be passed to its task, if that is known here."""
-    if not isinstance(job.args, list) or not isinstance(job.kwargs, dict):
-        raise ArgumentsError(
-            "The arguments cannot be read as JSON.", code="arguments_not_json", field="kwargs"
-        )
+    check_shape(job)
     task = registry.find_task(job.task)
     if task is not None:
         task.check_arguments(job.args, job.kwargs)
+
+
+def check_shape(job: Job) -> None:
+    """Raise ``ArgumentsError`` when the arguments are not a list and an object, as an edit by SQL may leave them."""
+    if not isinstance(job.args, list) or not isinstance(job.kwargs, dict):
+        message = "The arguments cannot be read as a JSON list and a JSON object."
+        raise ArgumentsError(message, code="arguments_not_json", field="kwargs")
 
 
 def break_state(state: JobState, job: Job, error: GocronError, now: datetime) -> events.JobBroken:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from django_gocron import events
 from django_gocron.context import Cause
 from django_gocron.engine import barriers
-from django_gocron.engine.database import DATABASE_ERRORS, statement
+from django_gocron.engine.database import DATABASE_ERRORS, in_engine_thread, statement
 from django_gocron.engine.memory import BEGUN, IN_A_SLOT, State
 from django_gocron.engine.recovery import stop_instance
 from django_gocron.engine.requeueing import hand_over
@@ -79,7 +79,7 @@ class Stop:
         """What has not begun cannot begin any more, and is for others to have at once."""
         using, unbegun = self._parts.using, self._parts.memory.withdraw(*states)
         try:
-            statement(using, lambda: hand_over(using, unbegun))
+            in_engine_thread(using, lambda: statement(using, lambda: hand_over(using, unbegun)))
         except DATABASE_ERRORS as error:
             logger.warning("Claimed runs could not be given back (%s); they are recovered later.", error)
         self._parts.memory.forget(unbegun)
@@ -113,7 +113,8 @@ class Stop:
         try:
             while not self._threads["writer"].is_alive and parts.completions.flush():
                 pass
-            for fact in stop_instance(parts.using, parts.lease.instance_id, parts.clock.now()):
+            instance_id, now = parts.lease.instance_id, parts.clock.now()
+            for fact in in_engine_thread(parts.using, lambda: stop_instance(parts.using, instance_id, now)):
                 events.publish(fact)
             barriers.reach("resign.after")
         except DATABASE_ERRORS as error:

@@ -477,3 +477,14 @@ def test_runs_that_are_claimed_or_queued_already_count_against_the_limit():
         second.claim()
         first.go_to(second.now)
     assert Run.objects.count() == 3
+
+
+@pytest.mark.parametrize("args", [{"an": "object"}, "text", 7])
+def test_a_job_whose_arguments_are_no_list_is_broken_and_not_run(args: object):
+    job = make_job(schedule=TEN_SECONDS)
+    other = make_job("other", schedule=TEN_SECONDS)
+    engine = HandDriven().go_to(max(next_tick(job), next_tick(other)))
+    Job._base_manager.filter(pk=job.pk).update(args=args)
+    engine.step()
+    assert (statuses(job), statuses(other)) == ([], ["succeeded"])
+    assert JobState.objects.get(pk=job.pk).broken_code == "arguments_not_json"
