@@ -3,7 +3,7 @@
     I1  every expected tick has exactly one row, or stands in one that says how many
     I2  none has two runs that succeeded, and no attempt is begun twice, or begun without a record
     I3  a job that may not overlap has never had two runs that were live at the same time
-    I4  fencing tokens, in the order in which they were drawn, never decrease
+    I4  a fencing token that was asked for when another had been given is greater
     I5  jobs that the fault does not concern kept their schedule
     I6  everything has ended: nothing is claimed, running or locked any more
 
@@ -156,14 +156,15 @@ def overlapping(evidence: Evidence) -> Iterator[str]:
 
 
 def decreasing(evidence: Evidence) -> Iterator[str]:
-    """I4."""
-    drawn: dict[int, list[int]] = defaultdict(list)
+    """I4. A process may be frozen between its draw and its line: then the lines are not in the order of the draws."""
+    given: dict[int, list[Line]] = defaultdict(list)
     for line in evidence.said("token"):
-        drawn[line["job"]].append(line["token"])
-    for job_id, tokens in drawn.items():
-        for first, second in pairwise(tokens):
-            if second <= first:
-                yield f"I4 job {job_id} drew token {second} after {first}"
+        given[line["job"]].append(line)
+    for job_id, lines in given.items():
+        for line in lines:
+            earlier = (other["token"] for other in lines if other["boottime"] < line["asked_at"])
+            if (greatest := max(earlier, default=0)) >= line["token"]:
+                yield f"I4 job {job_id} drew token {line['token']} after {greatest}"
 
 
 def late(evidence: Evidence, bystanders: Iterable[Job], bound: timedelta = ON_TIME) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from django_gocron import current_run
 from django_gocron.engine.barriers import append
+from django_gocron.engine.clock import boottime
 from django_gocron.exceptions import StaleRunError
 
 
@@ -42,8 +43,9 @@ def leave_no_trace() -> None:
 def _draw_token() -> None:
     run = current_run()
     assert run is not None
+    asked_at = boottime()
     try:
-        _write("token", token=run.token)
+        _write("token", token=run.token, asked_at=asked_at)
     except StaleRunError:
         _write("stale")
         raise

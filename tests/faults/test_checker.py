@@ -46,9 +46,21 @@ def executed(run: Run) -> list[dict[str, object]]:
     }
     return [
         {"kind": "begin", **common},
-        {"kind": "token", "token": run.pk, **common},
+        {
+            "kind": "token",
+            "token": run.pk + 1,
+            "asked_at": 10.0 * run.pk,
+            "boottime": 10.0 * run.pk + 1,
+            **common,
+        },
         {"kind": "end", **common},
     ]
+
+
+def with_tokens(sound: Evidence, *tokens: int) -> Evidence:
+    left = list(tokens)
+    lines = [line | {"token": left.pop(0)} if line["kind"] == "token" else line for line in sound.lines]
+    return replace(sound, lines=lines)
 
 
 def sound() -> Evidence:
@@ -108,7 +120,7 @@ def test_a_sound_history_has_nothing_wrong():
         ),
         (changed(1, status="skipped", reason="overlap"), "I2 run 1 was begun and is skipped(overlap)"),
         (changed(0, finished_at=NOON + 1.2 * SECOND), "I3 run 1 of job started"),
-        (lambda sound: replace(sound, lines=sound.lines[::-1]), "I4 job 1 drew token 1 after 4"),
+        (lambda sound: with_tokens(sound, 3, 2, 5), "I4 job 1 drew token 2 after 3"),
         (changed(4, status="running"), "I6 run 4 of job for 2026-03-01 12:00:04+00:00 is still running"),
         (changed(1, held_lock="1"), "I6 run 1 of job, succeeded, still holds its lock"),
     ],
