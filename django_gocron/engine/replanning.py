@@ -59,7 +59,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 def replan(using: str, job_ids: Collection[int], *, force: bool = False) -> int:
-    """Plan the jobs anew where they have changed (with ``force``: all of them); answer how many were."""
+    """Plan the jobs anew where they have changed (with ``force``: all of them, from now on); answer how many were."""
     ids = sorted(job_ids)
     replanned = 0
     for start in range(0, len(ids), BATCH):
@@ -120,7 +120,7 @@ def _replan_batch(using: str, ids: Sequence[int], *, force: bool) -> int:
     if changed:
         _withdraw(batch, [state.pk for state in changed])
         for state in changed:
-            _plan_state(batch, jobs[state.pk], state)
+            _plan_state(batch, jobs[state.pk], state, force=force)
         _end_unbegun(batch, [jobs[state.pk] for state in changed])
         save_states(using, changed, PLANNED)
         notify(using)
@@ -182,7 +182,7 @@ def _withdraw(batch: _Batch, ids: Sequence[int]) -> None:
     batch.busy = set(live.values_list("job_id", flat=True))
 
 
-def _plan_state(batch: _Batch, job: Job, state: JobState) -> None:
+def _plan_state(batch: _Batch, job: Job, state: JobState, *, force: bool) -> None:
     new_hash = fingerprint(job, job.timezone or batch.zone_name)
     same_timing = state.planned_hash[:TIMING_LENGTH] == new_hash[:TIMING_LENGTH]
     was_broken = state.broken_code
@@ -194,7 +194,7 @@ def _plan_state(batch: _Batch, job: Job, state: JobState) -> None:
     try:
         definition = read_definition(job)
         check_arguments(job)
-        tick = _choose_tick(batch, job, state, definition, keep=same_timing and not was_broken)
+        tick = _choose_tick(batch, job, state, definition, keep=same_timing and not (was_broken or force))
     except GocronError as error:
         batch.publish(break_state(state, job, error, batch.now))
     else:

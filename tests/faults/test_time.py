@@ -172,9 +172,6 @@ def test_where_the_clock_is_put_back_a_fixed_time_runs_once_and_a_cadence_goes_o
     note(f"FI-23 {zone} {expression}", f"{number} runs that day", f"{len(ran)}, the first {ran[0]} UTC")
 
 
-@pytest.mark.xfail(
-    reason="a start plans anew what is broken or edited, not what newer rules of a zone have moved"
-)
 def test_a_plan_made_under_older_rules_of_a_time_zone_is_made_anew_at_the_start(note: Note):
     job = make_job(task=do_nothing, schedule=Daily(at="09:00"), timezone="Europe/Bucharest")
     right = next_tick(job)

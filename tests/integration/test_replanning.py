@@ -15,7 +15,7 @@ from django_gocron.engine.settling import save_settled
 from django_gocron.engine.sweeping import Sweep
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import Status
-from django_gocron.schedules import Cron, Daily, Every, OneTime
+from django_gocron.schedules import Cron, Daily, Every, EveryRandom, OneTime
 from django_gocron.testing import FakeClock
 from tests.heard import Heard
 from tests.integration.planned import (
@@ -678,3 +678,26 @@ def test_b46_a_forced_plan_repeats_no_tick():
     for _ in range(3):
         replan("default", [job.pk], force=True)
     assert next_tick(job) == tick + 10 * MINUTE
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"schedule": Every(minutes=7)},
+        {"schedule": Cron("*/10 * * * *"), "jitter": timedelta(minutes=5)},
+        {"schedule": Daily(at="09:00"), "timezone": "America/New_York"},
+        {"schedule": EveryRandom(60, 120)},
+        {"schedule": Every(minutes=7), "first_run": "immediately"},
+        {"schedule": Every(minutes=7), "interval_from_completion": True},
+        {"schedule": OneTime(LATER)},
+        {"schedule": None},
+    ],
+    ids=lambda options: type(options["schedule"]).__name__ + " ".join(map(str, list(options)[1:])),
+)
+def test_a_start_leaves_plans_alone_that_are_right(options: dict):
+    job = make_job(**options)
+    before = JobState.objects.values().get(pk=job.pk)
+    started = Sweep("default", FakeClock(now()))
+    started.start()
+    started.step()
+    assert JobState.objects.values().get(pk=job.pk) == before
