@@ -40,6 +40,7 @@ class Heartbeat:
         self._steady_since: float | None = None
         self._last_renewal = clock.boottime()
         self._wake = threading.Event()
+        self._stalled_since: float | None = None
         self.is_hopeless = False
         """Whether threads of this instance have stalled for so long that it must end."""
 
@@ -53,18 +54,22 @@ class Heartbeat:
 
     def beat(self) -> None:
         steady, self._steady_since = self._steady_since, None  # until this beat has succeeded
-        if stalled := self._vigil.find_stalled():
-            self._note_stall(stalled)
-            return
+        stalled_since, self._stalled_since = self._stalled_since, None
         offset, jumped = measure(self._using, self._clock)
+        if stalled := self._vigil.find_stalled():
+            self._note_stall(stalled, stalled_since)
+            return
         if self._lease.renew(clock_offset=offset):
             self._note_renewal(None if jumped else steady)
         else:
             self._start_anew()
 
-    def _note_stall(self, threads: list[str]) -> None:
-        """The lease is left to run out; with it ends the chance that the threads come back."""
-        self.is_hopeless = not self._lease.is_trusted
+    def _note_stall(self, threads: list[str], since: float | None) -> None:
+        """The lease is left to run out. A thread that has not come back after as long again, with the database there
+        all the while, will not."""
+        now = self._clock.boottime()
+        self._stalled_since = now if since is None else since
+        self.is_hopeless = not self._lease.is_trusted and now - self._stalled_since >= self._lease.seconds
         events.publish(
             events.EngineStalled(at=self._clock.now(), threads=tuple(threads), is_hopeless=self.is_hopeless)
         )

@@ -106,6 +106,11 @@ class Lease:
             self._trust_from(asked_at)
         return bool(renewed)
 
+    @property
+    def seconds(self) -> float:
+        """How long a renewal lasts."""
+        return self._duration.total_seconds()
+
     def is_asked_to_stop(self) -> bool:
         """Whether somebody has asked this instance to stop, through its row."""
         asked = Instance.objects.using(self._using).filter(
@@ -118,8 +123,7 @@ class Lease:
         self._trust_until = 0.0
 
     def _trust_from(self, asked_at: float) -> None:
-        seconds = self._duration.total_seconds()
-        self._trust_until = asked_at + seconds - max(LEAST_MARGIN, seconds / 10)
+        self._trust_until = asked_at + self.seconds - max(LEAST_MARGIN, self.seconds / 10)
 
 
 def _versions() -> dict[str, str]:

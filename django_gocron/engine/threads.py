@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("django_gocron")
 
+STAMP_PERIOD = 0.25
+"""Seconds after which a thread that backs off shows that it is there."""
+
 WAKE_PERIOD = 0.05
 """Seconds after which a thread that is to stop is woken again: it may have been about to wait."""
 
@@ -80,8 +83,14 @@ class EngineThread:
                 if self._succeeds():
                     backoff = SHORTEST_BACKOFF
                 else:
-                    self._stopping.wait(backoff)
+                    self._back_off(backoff)
                     backoff = min(2 * backoff, LONGEST_BACKOFF)
+
+    def _back_off(self, seconds: float) -> None:
+        """Not at work, but not stalled either."""
+        until = boottime() + seconds
+        while (left := until - boottime()) > 0 and not self._stopping.wait(min(left, STAMP_PERIOD)):
+            stamp()
 
     def _succeeds(self) -> bool:
         try:

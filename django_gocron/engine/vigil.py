@@ -2,8 +2,8 @@
 
 The heartbeat is a thread of its own, so it would go on renewing for a loop, a timer or a writer that hangs, and nobody
 would ever take over. So before each renewal it looks whether these were seen at work of late. Where one was not it gets
-a moment (this process may have been frozen as a whole), then the lease is left alone. If it has run out before the
-thread is back, the process is to end: whoever supervises it starts another.
+a moment (this process may have been frozen as a whole), then the lease is left alone. If the thread is not back a lease
+later, the process is to end: whoever supervises it starts another.
 """
 
 from __future__ import annotations

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from datetime import timedelta
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
+from django.db import OperationalError
 
 from django_gocron import events
-from django_gocron.engine import vigil
+from django_gocron.engine import heartbeat, vigil
 from django_gocron.engine.scheduler import Scheduler
 from django_gocron.models import Instance
 from tests.handdriven import REAL_TRANSACTIONS, HandDriven
@@ -56,12 +58,41 @@ def test_a_process_that_was_frozen_as_a_whole_is_given_a_moment():
     assert engine.row.lease_expires_at > before
 
 
-def test_it_is_hopeless_once_the_lease_has_run_out():
+def test_it_is_hopeless_a_lease_later():
     engine = HandDriven()
     engine.parts.vigil.watch([Watched("writer", stalls=True)])
-    engine.clock.advance(600)
+    engine.parts.heartbeat.beat()
+    engine.clock.advance(290)
+    engine.parts.heartbeat.beat()
+    assert not engine.parts.heartbeat.is_hopeless
+    engine.clock.advance(10)
     engine.parts.heartbeat.beat()
     assert engine.parts.heartbeat.is_hopeless
+
+
+def test_the_time_in_which_the_database_is_away_does_not_count():
+    engine = HandDriven()
+    engine.parts.vigil.watch([Watched("writer", stalls=True)])
+    engine.parts.heartbeat.beat()
+    engine.clock.advance(600)
+    with patch.object(heartbeat, "measure", side_effect=OperationalError("gone")), suppress(OperationalError):
+        engine.parts.heartbeat.beat()
+    engine.parts.heartbeat.beat()
+    assert not engine.parts.heartbeat.is_hopeless
+
+
+def test_a_thread_that_waits_for_the_database_to_come_back_has_not_stalled():
+    scheduler = Scheduler()
+    with scheduler:
+        timer = next(thread for thread in scheduler._threads if thread.name == "timer")
+        with Heard(events.DatabaseLost) as heard:
+            timer._step = Mock(side_effect=OperationalError("gone"))
+            timer.wake()
+            heard.wait_for(1)
+        seen = threading.Event()
+        for _ in range(40):
+            assert not timer.has_stalled(1.0)
+            seen.wait(0.1)
 
 
 def test_threads_that_work_are_seen_at_work_and_one_that_hangs_is_not():
@@ -90,6 +121,7 @@ def test_a_scheduler_with_a_thread_that_hangs_asks_to_be_stopped_and_says_that_i
     try:
         scheduler.parts.vigil.watch([Watched("loop", stalls=True)])
         scheduler.parts.lease.distrust()
+        scheduler.parts.heartbeat._stalled_since = 0.0
         scheduler.parts.heartbeat.wake()
         assert scheduler.wait(PATIENCE)
         assert scheduler.has_failed
