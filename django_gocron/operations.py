@@ -112,8 +112,12 @@ def pause(job: Job, *, reason: str = "", until: datetime | None = None, by: str 
 
 def resume(job: Job) -> None:
     """Let the job have ticks again, from now on: what it slept through is not made up for. Ends a quarantine too."""
-    release(job)
-    _edit(job, paused_at=None, paused_until=None, paused_by="", pause_reason="")
+
+    def write() -> None:
+        release(job)
+        _edit(job, paused_at=None, paused_until=None, paused_by="", pause_reason="")
+
+    unit(_database_of(job), write)
 
 
 def release(job: Job) -> bool:

@@ -44,9 +44,12 @@ class Capacity:
     def note_start(self, number: int, at: float, *, is_behind: bool) -> None:
         """So many runs were started by one write, at ``at`` seconds of a steady clock; ``is_behind``: more are overdue.
         The time between two such writes of a backlog is what its runs take here, all told. Called by the timer."""
+        latest = 0.0
         if self._last_start is not None:
             began, earlier = self._last_start
-            self._pace += WEIGHT * ((at - began) / earlier - self._pace)
+            latest = (at - began) / earlier
+        if latest or not is_behind:
+            self._pace += WEIGHT * (latest - self._pace)
         self._last_start = (at, number) if is_behind and number else None
 
     def note(self, took: timedelta) -> None:
@@ -61,8 +64,9 @@ class Capacity:
     def queue_slots(self) -> int:
         """Queued runs that may be claimed now: as many as there are free slots; else one, where ticks wait for slots
         and no run by hand does, lest they keep the queue out. It goes before those that are due later."""
-        origins = {entry.origin for entry in self._memory.held()}
-        return max(self.free_slots, 1 if origins == {"schedule"} else 0)
+        held = self._memory.held()
+        waits_alone = bool(held) and all(entry.is_tick and not entry.has_queued for entry in held)
+        return max(self.free_slots, 1 if waits_alone else 0)
 
     @property
     def room(self) -> int:

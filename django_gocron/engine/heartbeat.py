@@ -26,7 +26,7 @@ CALM = 5.0
 
 
 class Heartbeat:
-    """Called from the heartbeat's thread; ``may_reap`` from the loop's."""
+    """Called from the heartbeat's thread; ``may_reap`` from any."""
 
     def __init__(
         self, using: str, clock: Clock, lease: Lease, memory: Memory, vigil: Vigil, *, every: timedelta

@@ -77,16 +77,21 @@ class Loop:
 
     def claim(self, now: datetime) -> int:
         """Claim what is due soon after ``now`` and what is queued; answer how many runs that were."""
-        entries: list[Entry] = []
+        taken = claimed = 0
         is_queued = self._queue.is_anything_waiting(now + self._ahead)
         if is_queued:
-            entries += self._queue.claim(now, slots=self._capacity.queue_slots)
+            entries = self._queue.claim(now, slots=self._capacity.queue_slots)
             barriers.reach("take.after", entries)
+            taken = self._hold(entries)
         self._next_due_at = self._claims.next_due_at()
         if self._next_due_at is not None and self._next_due_at <= now + self._ahead:
-            entries += self._claims.claim(now, room=self._capacity.room - len(entries))
+            claimed = self._hold(self._claims.claim(now, room=self._capacity.room))
             self._next_due_at = self._claims.next_due_at()
         self._wakeup.awaits_ends = is_queued or self._is_behind(now)
+        return taken + claimed
+
+    def _hold(self, entries: list[Entry]) -> int:
+        """At once: should what follows fail, these are not to be found by the audit only."""
         if entries:
             self._memory.add(entries)
         return len(entries)

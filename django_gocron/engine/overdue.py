@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from django.db.models import F, Max
+from django.db.models import F, Max, Q
 
 from django_gocron import events
 from django_gocron.engine.database import unit
@@ -56,7 +56,12 @@ class _Passed:
 
 def find_overdue(using: str, now: datetime) -> QuerySet[Run]:
     """Queued runs that are ticks, have not begun, and are later than any that is in time."""
-    return Run.objects.using(using).filter(
+    return Run.objects.using(using).filter(is_overdue(now))
+
+
+def is_overdue(now: datetime) -> Q:
+    """The condition for them."""
+    return Q(
         status=Status.QUEUED,
         reason__in=(Reason.GIVEN_BACK, Reason.RECOVERED),
         origin=Origin.SCHEDULE,
@@ -78,7 +83,7 @@ def plan_again(using: str, job_ids: Collection[int], now: datetime) -> set[int]:
 def _plan_again(using: str, job_ids: Collection[int], now: datetime) -> tuple[set[int], list[events.Event]]:
     states = lock_free_states(using, job_ids)
     jobs = Job.objects.using(using).in_bulk(list(states))
-    rows = _read_rows(using, states, now)
+    rows = _read_rows(using, jobs, now)
     running = _find_running(using, rows)
     kept: set[int] = set()
     facts: list[events.Event] = []

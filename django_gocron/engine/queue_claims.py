@@ -17,14 +17,14 @@ from django_gocron.engine import barriers
 from django_gocron.engine.database import statement, unit
 from django_gocron.engine.entries import make_entry
 from django_gocron.engine.lease import lease_is_valid
-from django_gocron.engine.overdue import find_overdue, plan_again
+from django_gocron.engine.overdue import find_overdue, is_overdue, plan_again
 from django_gocron.engine.requeueing import give_back
 from django_gocron.engine.runnable import my_jobs
 from django_gocron.models import Run
 from django_gocron.models.choices import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime, timedelta
 
     from django_gocron.engine.lease import Lease
@@ -47,13 +47,10 @@ class QueueClaims:
 
     def claim(self, now: datetime, *, slots: int) -> list[Entry]:
         """Claim runs that wait in the queue, at most as many as there are free ``slots``; the oldest of each job."""
-        if slots <= 0 or not self._lease.is_trusted:
+        if not self._lease.is_trusted:
             return []
-        overdue = self._find_overdue(now)
-        if overdue:
-            late = plan_again(self._using, set(overdue.values()), now)
-            overdue = {pk: job_id for pk, job_id in overdue.items() if pk not in late}
-        chosen = [pk for pk in self._choose(now, slots) if pk not in overdue]
+        late = self._plan_overdue(now)
+        chosen = self._choose(now, slots, late) if slots > 0 else []
         barriers.reach("take.before")
         return unit(self._using, lambda: self._take(chosen, now)) if chosen else []
 
@@ -65,16 +62,17 @@ class QueueClaims:
             plan_again(self._using, {entry.job_id for entry in entries}, now)
 
     def is_anything_waiting(self, by: datetime) -> bool:
-        """Whether a run waits in the queue whose time will have come by then."""
+        """Whether a run that we can run waits in the queue, whose time will have come by then."""
         waiting = Run.objects.using(self._using).filter(status=Status.QUEUED, available_at__lte=by)
-        return waiting.exists()
+        return waiting.filter(job__in=my_jobs(self._lease)).exists()
 
-    def _choose(self, now: datetime, slots: int) -> list[int]:
-        """The oldest queued runs whose jobs have no holder, one of each job; nothing is locked."""
+    def _choose(self, now: datetime, slots: int, late: Collection[int]) -> list[int]:
+        """The oldest queued runs whose jobs have no holder, one of each job; nothing is locked. Of those overdue only
+        the ones that are to run ``late``."""
         busy = Run.objects.filter(held_lock=OuterRef("lock_key"))
         waiting = (
             Run.objects.using(self._using)
-            .filter(Q(lock_key="") | ~Exists(busy))
+            .filter(Q(lock_key="") | ~Exists(busy), ~is_overdue(now) | Q(pk__in=late))
             .filter(status=Status.QUEUED, available_at__lte=now + self._ahead, job__in=my_jobs(self._lease))
             .order_by("-priority", "available_at", "pk")
             .values_list("pk", "lock_key")
@@ -90,10 +88,12 @@ class QueueClaims:
                 break
         return list(chosen.values())[:slots]
 
-    def _find_overdue(self, now: datetime) -> dict[int, int]:
-        """Runs about which the misfire policy is to be asked again, and the job of each: slots or no slots."""
+    def _plan_overdue(self, now: datetime) -> set[int]:
+        """Ask the misfire policy again about ticks that have waited too long, slots or no slots; answer those that stay
+        in the queue all the same, and run late."""
         mine = find_overdue(self._using, now).filter(job__in=my_jobs(self._lease)).order_by("available_at")
-        return dict(mine.values_list("pk", "job_id")[:BATCH])
+        job_ids = set(mine.values_list("job_id", flat=True)[:BATCH])
+        return plan_again(self._using, job_ids, now) if job_ids else set()
 
     def _take(self, ids: Sequence[int], now: datetime) -> list[Entry]:
         """Those that nobody else has taken, or is taking."""

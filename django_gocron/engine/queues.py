@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from django_gocron import events
@@ -23,6 +24,8 @@ from django_gocron.models.choices import Overlap, Reason, Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from datetime import datetime
+
+    from django.db.models import QuerySet
 
     from django_gocron.engine.clock import Clock
     from django_gocron.engine.memory import Entry, Memory
@@ -80,7 +83,7 @@ class Queues:
         self._write(moves, states, now)
         return moves
 
-    def _claimed(self, entries: Sequence[Entry]) -> Any:
+    def _claimed(self, entries: Sequence[Entry]) -> QuerySet[Run]:
         return (
             claims_of(self._using, entries).filter(status=Status.CLAIMED).order_by("pk").select_for_update()
         )
@@ -88,10 +91,12 @@ class Queues:
     def _read_waiting(
         self, job_ids: Collection[int], entries: Sequence[Entry]
     ) -> dict[int, deque[dict[str, Any]]]:
-        """The other ticks that wait, by job, the oldest first."""
+        """The other ticks that wait, by job, the oldest first; locked, since one that was just taken may be
+        starting."""
         waiting: dict[int, deque[dict[str, Any]]] = defaultdict(deque)
         others = waiting_ticks(self._using, job_ids).exclude(pk__in=[entry.run_id for entry in entries])
-        for row in others.order_by("scheduled_for").values("pk", *IDENTITY):
+        rows = others.order_by("pk").select_for_update().values("pk", *IDENTITY)
+        for row in sorted(rows, key=itemgetter("scheduled_for")):
             waiting[row["job_id"]].append(row)
         return waiting
 

@@ -20,10 +20,10 @@ from django.db.models import Exists, OuterRef, Q
 from django_gocron import events
 from django_gocron.engine import barriers
 from django_gocron.engine.database import DatabaseNow, is_contention, read, unit
-from django_gocron.engine.quarantine import note_crashes
+from django_gocron.engine.quarantine import enforce, note_losses
 from django_gocron.engine.requeueing import OWNED, requeue
 from django_gocron.engine.retrying import retry_lost
-from django_gocron.engine.settling import lock_free_states
+from django_gocron.engine.settling import lock_free_states, save_settled
 from django_gocron.models import Instance, Run
 from django_gocron.models.choices import Reason, Status
 
@@ -78,8 +78,8 @@ class Recovery:
         return {key for key in holders if key}
 
     def _reap_one(self, instance_id: UUID) -> None:
-        barriers.reach("reap.before")
         """What somebody else has locked is left for the next look: it keeps no other instance from being reaped."""
+        barriers.reach("reap.before")
         try:
             facts = unit(self._using, lambda: self._recover(instance_id), attempts=1)
         except OperationalError as error:
@@ -142,9 +142,12 @@ def release_runs(using: str, instance_id: UUID, now: datetime, *, unbegun: Reaso
     lost = _lose(using, free.filter(status=Status.RUNNING), begun, now)
     locks = Run.objects.using(using).filter(instance=instance_id, held_lock__isnull=False)
     locks.exclude(status=Status.RUNNING).update(held_lock=None)
-    retries = retry_lost(using, lost, now)
-    crashed = [(states[run.job_id], run.job) for run in lost if run.job and run.job_id in states]
-    quarantined = note_crashes(using, crashed, now, is_crash=begun is Reason.INSTANCE_GONE)
+    losses = [(states[run.job_id], run.job) for run in lost if run.job and run.job_id in states]
+    bad = note_losses(losses, now, is_crash=begun is Reason.INSTANCE_GONE)
+    sane = [run for run in lost if run.job_id in states and states[run.job_id].quarantined_at is None]
+    retries = retry_lost(using, sane, now)
+    save_settled(using, {state.pk: (state, now) for state, _job in losses})
+    quarantined = enforce(using, bad, states, now)
     return Released(
         requeued=requeued,
         lost=len(lost),

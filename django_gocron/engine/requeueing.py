@@ -8,7 +8,7 @@ from django.db.models import Case, F, Q, Value, When
 
 from django_gocron.engine.database import DatabaseNow
 from django_gocron.engine.wakeup import notify
-from django_gocron.models import Run
+from django_gocron.models import Job, Run
 from django_gocron.models.choices import Origin, Reason, Status
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def claims_of(using: str, entries: Sequence[Entry]) -> QuerySet[Run]:
 
 
 def give_back(using: str, entries: Sequence[Entry], reason: Reason = Reason.GIVEN_BACK) -> int:
-    """Return runs that have certainly not begun to the queue, as far as they are still ours; one statement. Answers
+    """Return runs that have certainly not begun to the queue, as far as they are still ours. Answers
     how many."""
     return requeue(claims_of(using, entries).filter(status__in=OWNED), reason) if entries else 0
 
@@ -49,8 +49,13 @@ def requeue(runs: QuerySet[Run], reason: Reason) -> int:
     What was queued for a reason of its own keeps that. A run whose job is gone, or has been stopped meanwhile, ends
     instead, unless it was started by hand.
     """
-    stopped = Q(job__enabled=False) | Q(job__paused_at__isnull=False, job__paused_until__isnull=True)
-    runs.filter(Q(job__isnull=True) | (stopped & ~Q(origin=Origin.MANUAL))).update(
+    jobs = Job.objects.using(runs.db).filter(pk__in=runs.order_by().values("job_id"))
+    is_paused = Q(paused_at__isnull=False, paused_until__isnull=True)
+    stopped = jobs.filter(Q(enabled=False) | is_paused | Q(state__quarantined_at__isnull=False))
+    ids = list(
+        stopped.values_list("pk", flat=True)
+    )  # read first: a join would write without looking at the rows again
+    runs.filter(Q(job__isnull=True) | (Q(job__in=ids) & ~Q(origin=Origin.MANUAL))).update(
         status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=DatabaseNow(), held_lock=None
     )
     own = When(reason__in=(Reason.OVERLAP, Reason.RETRY, Reason.MANUAL), then=F("reason"))

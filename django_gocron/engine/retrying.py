@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from django_gocron import events
 from django_gocron.models import Job, Run
 from django_gocron.models.choices import OnLost, Origin, Reason, Status
+from django_gocron.planning import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,8 @@ def retry_failed(using: str, failures: Sequence[Failure]) -> list[events.Event]:
     """Queue the next attempt of each failed run that has one left; inside the transaction that ends the runs."""
     if not failures:
         return []
-    runs = Run.objects.using(using).select_related("job").in_bulk([failure.run_id for failure in failures])
+    rows = Run.objects.using(using).select_related("job__state")
+    runs = rows.in_bulk([failure.run_id for failure in failures])
     retries = [
         _next_attempt(runs[failure.run_id], due_at)
         for failure in failures
@@ -59,8 +61,8 @@ def retry_failed(using: str, failures: Sequence[Failure]) -> list[events.Event]:
 
 
 def retry_lost(using: str, runs: Sequence[Run], now: datetime) -> list[events.Event]:
-    """Queue the next attempt, due at once, of each lost run whose job asks for it. The rows are complete, their jobs
-    loaded; inside the transaction that declares them lost."""
+    """Queue the next attempt, due at once, of each lost run whose job asks for it; not of jobs in quarantine. The
+    rows are complete, their jobs loaded; inside the transaction that declares them lost."""
     return _queue(
         using,
         [
@@ -79,14 +81,16 @@ def _due_at(run: Run, failure: Failure) -> datetime | None:
     delay = job.retry_policy.delay_after(run.attempt, seed=str(job.identifier), tick=run.scheduled_for)
     if delay is None:
         return None
-    return failure.at + (delay if failure.after is None else failure.after)
+    return failure.at + min(delay if failure.after is None else failure.after, LONGEST)
 
 
 def _may_retry(run: Run, job: Job, now: datetime) -> bool:
     """What somebody has asked to end is not tried again."""
     if run.cancel_requested_at is not None:
         return False
-    return run.origin == Origin.MANUAL or (job.enabled and not job.is_paused_at(now))
+    is_quarantined = getattr(getattr(job, "state", None), "quarantined_at", None) is not None
+    stopped = not job.enabled or job.is_paused_at(now) or is_quarantined
+    return run.origin == Origin.MANUAL or not stopped
 
 
 def _next_attempt(run: Run, due_at: datetime) -> Run:

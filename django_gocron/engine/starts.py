@@ -65,6 +65,7 @@ class Starts:
 
         Raises ``DatabaseError`` when the database is away; then what was not handed over is ``held`` again.
         """
+        self._locked &= {entry.run_id for entry in self._memory.held()}
         starting = [entry for entry in entries if self._memory.move(entry, State.HELD, State.STARTING)]
         try:
             candidates = self._refusals.refuse_late(starting)

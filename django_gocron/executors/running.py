@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
-from django.db import close_old_connections, connections
+from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 from django.db.transaction import TransactionManagementError
 
 from django_gocron.context import Cause, running
@@ -54,8 +54,16 @@ def call(work: Work, clock: Clock) -> Outcome:
         except BaseException as error:  # noqa: BLE001
             return _raised(work, error, started_at, clock.now(), output)
         finally:
-            _discard(_open_transactions() - outer)
-            close_old_connections()
+            _tidy(outer)
+
+
+def _tidy(outer: set[str]) -> None:
+    """A connection that cannot even be closed must not take the run's outcome with it."""
+    try:
+        _discard(_open_transactions() - outer)
+        close_old_connections()
+    except Exception:
+        logger.exception("The database connections of a run could not be closed.")
 
 
 def _open_transactions() -> set[str]:
@@ -104,7 +112,7 @@ async def _close_connections() -> None:
     closing = asyncio.ensure_future(sync_to_async(connections.close_all)())
     with suppress(RuntimeError):
         while not closing.done():
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError, DatabaseError, InterfaceError):
                 await asyncio.shield(closing)
 
 

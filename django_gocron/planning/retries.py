@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from django_gocron.planning.values import LONGEST
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -29,8 +31,11 @@ class RetryPolicy:
         """
         if attempt > self.retries:
             return None
-        delay = self._without_jitter(attempt)
-        return delay * (1 + self.jitter * _share(f"{seed} {tick.isoformat()} {attempt}"))
+        share = _share(f"{seed} {tick.isoformat()} {attempt}")
+        try:
+            return min(self._without_jitter(attempt) * (1 + self.jitter * share), LONGEST)
+        except (OverflowError, ValueError):  # a row that was saved without being validated
+            return LONGEST
 
     def _without_jitter(self, attempt: int) -> timedelta:
         """The power may be too large for a number."""

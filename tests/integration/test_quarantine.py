@@ -66,7 +66,17 @@ def test_a_poisonous_run_is_tried_again_no_more_often_than_crashes_are_allowed()
 
 
 def test_what_waits_of_a_quarantined_job_ends_but_not_what_was_started_by_hand():
-    job = make_job(**OPTIONS, on_lost="retry", max_crashes=1)
+    job = make_job(**OPTIONS, max_crashes=1)
+    tick = next_tick(job).replace(year=2100)
+    Run.objects.create(
+        job=job,
+        task=job.task,
+        scheduled_for=tick,
+        available_at=tick,
+        attempt=2,
+        status="queued",
+        reason="retry",
+    )
     by_hand = job.run_now()
     Run.objects.filter(pk=by_hand.pk).update(available_at=by_hand.available_at.replace(year=2100))
     lose_a_run(job)
@@ -116,3 +126,31 @@ def test_an_edit_releases_nothing_and_a_run_by_hand_works():
     run = job.run_now()
     HandDriven().step()
     assert Run.objects.get(pk=run.pk).status == "succeeded"
+
+
+def test_runs_that_die_together_are_one_crash_of_their_job():
+    job = make_job(schedule=None, overlap="allow", max_crashes=2)
+    for _ in range(3):
+        job.run_now(force=True)
+    gone = HandDriven(name="gone")
+    gone.claim()
+    assert len(gone.start()) == 3
+    gone.expire()
+    HandDriven().recovery.reap()
+    state = state_of(job)
+    assert (state.crashes_in_row, len(state.outcomes), state.quarantined_at) == (1, 3, None)
+
+
+def test_a_run_by_hand_that_kills_its_instances_is_not_tried_again_for_ever():
+    job = make_job(schedule=None, on_lost="retry", max_crashes=2)
+    job.run_now()
+    for _ in range(2):
+        lose_a_run(job)
+    assert sorted(statuses(job)) == ["lost(instance_gone)"] * 2
+
+
+def test_no_retry_is_told_of_that_a_quarantine_ends_at_once():
+    job = make_job(**OPTIONS, on_lost="retry", max_crashes=1)
+    with Heard(events.RetryQueued) as heard:
+        lose_a_run(job)
+    assert (statuses(job), len(heard)) == (["lost(instance_gone)"], 0)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 
 from django_gocron import Every, events
 from django_gocron.engine.database import database_now
 from django_gocron.models import Job, Run
-from tests.elsewhere import open_transaction
+from tests.elsewhere import elsewhere, open_transaction
 from tests.handdriven import (
     DATABASE,
     REAL_TRANSACTIONS,
@@ -21,7 +24,7 @@ from tests.handdriven import (
     state_of,
     statuses,
 )
-from tests.heard import Heard
+from tests.heard import PATIENCE, Heard
 
 pytestmark = REAL_TRANSACTIONS
 
@@ -188,3 +191,41 @@ def test_ticks_that_are_caught_up_with_are_all_waited_for(overlap: str):
         engine.step()
     assert statuses(job) == ["succeeded"] * 4
     assert engine.memory.count() == 0
+
+
+@pytest.mark.only_on("postgresql", "mariadb")
+def test_a_waiting_tick_that_is_starting_now_is_not_pushed_out():
+    job = make_job(schedule=TEN_SECONDS, overlap="queue_latest")
+    engine = busy(job, 1)
+    waiting = runs_of(job, status="queued")[0]
+    engine.clock.advance(10)
+    engine.claim()
+    begun = threading.Event()
+
+    def start_elsewhere() -> None:
+        with transaction.atomic():
+            Run.objects.filter(pk=waiting.pk).update(status="running", reason="")
+            begun.set()
+            time_passes.wait(0.5)
+
+    time_passes = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(elsewhere, start_elsewhere)
+        assert begun.wait(PATIENCE)
+        engine.start()
+        done.result(PATIENCE)
+    waiting.refresh_from_db()
+    assert waiting.status == "running"
+
+
+@pytest.mark.parametrize("slots", [0, 1])
+def test_overdue_ticks_are_planned_again_slots_or_no_slots(slots: int):
+    job = make_job(schedule=Every(minutes=1), misfire="skip", misfire_grace=2 * SECOND)
+    gone = HandDriven(name="gone").go_to(next_tick(job))
+    gone.claim()
+    gone.expire()
+    engine = HandDriven().go_to(gone.now)
+    engine.recovery.reap()
+    engine.clock.advance(10)
+    engine.parts.loop._queue.claim(engine.now, slots=slots)
+    assert statuses(job) == []

@@ -122,3 +122,12 @@ def test_ticks_that_wait_for_slots_do_not_keep_the_queue_out():
     memory.add([entry(number) for number in range(1, 11)])
     assert capacity(memory).free_slots < 0
     assert capacity(memory).queue_slots == 1
+
+
+def test_a_slow_spell_is_forgotten_when_there_is_no_backlog():
+    found = after_runs_of(0.001, Memory())
+    for step in range(100):
+        found.note_start(2, 0.1 * step, is_behind=True)
+    for step in range(100):
+        found.note_start(1, 100.0 + step, is_behind=False)
+    assert found.room == 504

@@ -56,3 +56,11 @@ def test_jitter_differs_between_jobs_ticks_and_attempts_and_is_the_same_for_the_
         of.delay_after(2, seed="job", tick=TICK),
     ]
     assert len({first, *others}) == 4
+
+
+@pytest.mark.parametrize(
+    "values", [{"jitter": 1e300}, {"jitter": float("nan")}, {"max_delay": timedelta.max, "backoff": 1e9}]
+)
+def test_a_policy_that_was_never_validated_has_a_delay_all_the_same(values: dict):
+    delay = policy(**values).delay_after(4, seed="job", tick=TICK)
+    assert TICK + delay > TICK
