@@ -64,9 +64,9 @@ def test_b02_loading_the_project_starts_nothing_and_connects_to_nothing(reloaded
     code = """
 import threading, django
 django.setup()
-from django.core.management import call_command
+from django.core import checks
 from django.db import connections
-call_command("check")
+checks.run_checks(databases=[])
 print([thread.name for thread in threading.enumerate()], [c.alias for c in connections.all() if c.connection])
 """
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "RUN_MAIN": reloaded}
