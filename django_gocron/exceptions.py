@@ -79,18 +79,24 @@ class Retry(Exception):
     seconds (None: when the job's policy says). It takes one of the job's ``retries``; when none is left the run has
     failed.
 
-    Raises ``ValueError`` for a delay below zero or beyond 100 years.
+    Raises ``ValueError`` for what is no delay, is below zero, or beyond 100 years.
     """
 
     def __init__(self, message: str = "", *, after: timedelta | float | None = None) -> None:
         super().__init__(message)
-        if after is not None and not isinstance(after, timedelta):
-            after = timedelta(seconds=after)
-        if after is not None and not timedelta(0) <= after <= LONGEST_DELAY:
-            raise ValueError(
-                f"Retry's after is a duration from 0 to {LONGEST_DELAY.days} days, not {after!r}."
-            )
-        self.after = after
+        self.after = None if after is None else _read_delay(after)
+
+
+def _read_delay(after: object) -> timedelta:
+    try:
+        delay = after if isinstance(after, timedelta) else timedelta(seconds=after)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        delay = timedelta.min
+    if timedelta(0) <= delay <= LONGEST_DELAY:
+        return delay
+    raise ValueError(
+        f"Retry's after is a timedelta or a number of seconds, from 0 to {LONGEST_DELAY.days} days, not {after!r}."
+    )
 
 
 LONGEST_DELAY = timedelta(days=36525)

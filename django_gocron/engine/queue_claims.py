@@ -21,7 +21,7 @@ from django_gocron.engine.overdue import find_overdue, is_overdue, plan_again
 from django_gocron.engine.requeueing import give_back
 from django_gocron.engine.runnable import my_jobs
 from django_gocron.models import Run
-from django_gocron.models.choices import Status
+from django_gocron.models.choices import Reason, Status
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -77,6 +77,10 @@ class QueueClaims:
             .order_by("-priority", "available_at", "pk")
             .values_list("pk", "lock_key")
         )
+        starting = Run.objects.using(self._using).filter(status=Status.CLAIMED, reason=Reason.OVERLAP)
+        waiting = waiting.exclude(
+            lock_key__in=list(starting.values_list("lock_key", flat=True))
+        )  # theirs come first
         chosen: dict[str, int] = {}
         page = max(PAGE, slots)
         while len(chosen) < slots:

@@ -130,7 +130,7 @@ class Timer:
     def _seconds_to_next(self, now: datetime) -> float:
         if self._free_slots <= 0:
             later = (entry for entry in self._memory.held() if entry.run_id not in self._met_full)
-            return min(LONGEST_WAIT, *((entry.due_at - now).total_seconds() for entry in islice(later, 1)))
+            return min([LONGEST_WAIT, *((entry.due_at - now).total_seconds() for entry in islice(later, 1))])
         waits = [LONGEST_WAIT]
         for entry in self._memory.held():
             shortest = BUSY_PAUSE if entry.run_id in self._set_aside else 0.0

@@ -35,7 +35,7 @@ def write_banner(stdout: OutputWrapper, style: Any, scheduler: Scheduler) -> Non
     stdout.write(f"time zone {_zone(now)}")
     stdout.write(f"jobs      {_counts(jobs, now)}")
     stdout.write(
-        f"workers   {scheduler.options.workers} at a time, a stop waits up to {_short(scheduler.options.stop_timeout)}"
+        f"workers   {scheduler.options.slots} at a time, a stop waits up to {_short(scheduler.options.stop_timeout)}"
     )
     stdout.write(f"next      {_next(jobs, now)}")
     for line in [*_troubles(jobs), *find_warnings(scheduler)]:

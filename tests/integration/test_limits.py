@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from django_gocron import Every, events
 from django_gocron.engine.database import database_now
 from tests.handdriven import DATABASE, REAL_TRANSACTIONS, HandDriven, make_job, next_tick, plan_at, statuses
@@ -49,6 +51,21 @@ def test_ticks_beyond_the_limit_are_skipped_at_their_instant_where_that_is_asked
     assert counted(jobs) == ["running"] * 2 + ["skipped(limit)"] * 3
     assert {event.reason for event in heard} == {"limit"}
     assert engine.held == []
+
+
+@pytest.mark.parametrize("held", [0, 1, 2])
+def test_a_full_instance_waits_for_its_next_instant_if_it_holds_any(held: int):
+    engine, _jobs = full(2)
+    late = [make_job(f"late {number}", schedule=Every(seconds=10)) for number in range(held)]
+    for job in late:
+        plan_at(job, engine.now + 0.5 * SECOND)
+    engine.claim()
+    assert len(engine.held) == held
+    waits = engine.parts.timer._seconds_to_next(engine.now)
+    assert waits == (0.5 if held else 1.0)
+    engine.clock.advance(0.6)
+    engine.start()
+    assert engine.parts.timer._seconds_to_next(engine.now) == 1.0
 
 
 def test_a_run_by_hand_waits_in_the_queue_although_ticks_are_skipped():

@@ -229,3 +229,16 @@ def test_overdue_ticks_are_planned_again_slots_or_no_slots(slots: int):
     engine.clock.advance(10)
     engine.parts.loop._queue.claim(engine.now, slots=slots)
     assert statuses(job) == []
+
+
+def test_while_the_oldest_has_been_taken_and_has_not_started_nobody_takes_the_next():
+    job = make_job(schedule=TEN_SECONDS, overlap="queue", max_queued=3)
+    engine = busy(job, 2)
+    end(engine)
+    engine.claim()
+    assert len(engine.held) == 1
+    other = HandDriven(name="other").go_to(engine.now)
+    other.claim()
+    assert other.held == []
+    engine.start()
+    assert statuses(job) == ["succeeded", "running", "queued(overlap)"]
