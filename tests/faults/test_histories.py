@@ -25,7 +25,7 @@ pytestmark = [REAL_TRANSACTIONS, pytest.mark.only_on("sqlite")]
 START = datetime(2027, 5, 1, 12, tzinfo=UTC)
 TICK = timedelta(minutes=1)
 
-NUMBER = 10_000 if os.environ.get("GOCRON_TEST_NIGHTLY") == "1" else 100
+NUMBER = 10_000 if os.environ.get("GOCRON_TEST_NIGHTLY") == "1" else 500
 
 ACTS = st.one_of(
     st.tuples(st.just("look at each tick"), st.integers(1, 2)),
@@ -108,6 +108,7 @@ def act(one: Automaton | Real, name: str, ticks: int) -> None:
             getattr(one, name)()
 
 
+@pytest.mark.timeout(3600)
 def test_no_history_of_misfires_overlaps_and_pauses_diverges_from_the_automaton(note: Note):
     tried: list[int] = []
 
