@@ -47,7 +47,8 @@ class Heartbeat:
     def step(self) -> None:
         """One beat, then the wait for the next. Raises ``DatabaseError`` when the database is away."""
         self.beat()
-        self._wake.wait(self._every)
+        if not self.is_hopeless:
+            self._wake.wait(self._every)
 
     def wake(self) -> None:
         self._wake.set()
