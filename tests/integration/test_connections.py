@@ -14,6 +14,7 @@ from asgiref.sync import sync_to_async
 from django.db import connection
 
 from django_gocron import Every, events
+from django_gocron.engine.database import unit
 from django_gocron.engine.scheduler import Scheduler
 from django_gocron.models import Run
 from tests.faults.fleet import Fleet
@@ -181,3 +182,16 @@ def open_runs(file: Path) -> int:
     with closing(sqlite3.connect(file)) as copy:
         query = "SELECT count(*) FROM gocron_run WHERE status IN ('claimed', 'running')"
         return int(copy.execute(query).fetchone()[0])
+
+
+@pytest.mark.only_on("sqlite")
+def test_a_unit_has_the_write_lock_before_its_first_read_whatever_the_transaction_mode(monkeypatch):
+    connection.ensure_connection()
+    monkeypatch.setattr(connection, "transaction_mode", None)
+
+    def another_wants_to_write() -> None:
+        another = sqlite3.connect(connection.settings_dict["NAME"], timeout=0)
+        with closing(another), pytest.raises(sqlite3.OperationalError, match="locked"):
+            another.execute("BEGIN IMMEDIATE")
+
+    unit(connection.alias, another_wants_to_write)
