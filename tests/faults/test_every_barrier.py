@@ -28,7 +28,7 @@ from tests.faults.table import Note
 from tests.faults.trace import wait_until
 from tests.handdriven import DATABASE, REAL_TRANSACTIONS, make_job
 
-pytestmark = REAL_TRANSACTIONS
+pytestmark = [REAL_TRANSACTIONS, pytest.mark.xdist_group("many connections")]
 
 SPARED = {("begin.before", "raise"), ("begin.after", "raise")}
 """Nothing that the engine does there can raise: it compares, and moves an entry in memory."""
@@ -43,7 +43,7 @@ TEST_DATABASE = os.environ.get("GOCRON_TEST_DATABASE", "sqlite")
 NOTHING_ENDS_IT = {"sqlite": WITHIN_A_TRANSACTION, "mariadb": ("resign.inside",)}
 """Where a process that is frozen keeps its locks until it thaws."""
 
-WAVES = 2
+WAVES = 4
 """A database takes a hundred connections, and an instance has half a dozen."""
 
 CALM = 1.0
@@ -99,7 +99,7 @@ def is_tried(point: str, action: str) -> bool:
 
 def begin(fleet: Fleet, action: str, points: Sequence[str]) -> list[Case]:
     labels = [f"{point} {action}" for point in points]
-    fleet.start("survivor", labels=[*labels, "bystander"], calm=CALM, workers=20).wait_until_started()
+    fleet.start("survivor", labels=[*labels, "bystander"], calm=CALM, workers=12).wait_until_started()
     cases = []
     for point, label in zip(points, labels, strict=False):
         job = make_job(label, task=tasks.fence, schedule=Every(seconds=1), label=label)
