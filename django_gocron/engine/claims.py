@@ -16,11 +16,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from django.db import connections
-
 from django_gocron import events
 from django_gocron.engine import barriers
-from django_gocron.engine.database import read, unit
+from django_gocron.engine.database import read, skips_locked, unit
 from django_gocron.engine.entries import make_entry, new_run
 from django_gocron.engine.lease import lease_is_valid
 from django_gocron.engine.replanning import PLANNED, break_state, check_shape, save_states
@@ -106,7 +104,6 @@ class Claims:
     def _lock_due(self, horizon: datetime, limit: int) -> list[JobState]:
         """Lock by a statement that reads the index alone (MariaDB would else lock every due row, or the jobs), then
         read. Jobs that are not ours are passed over, not to stand in the way of ours."""
-        skip_locked = connections[self._using].features.has_select_for_update_skip_locked
         due = JobState.objects.using(self._using).filter(next_run_at__lte=horizon)
         foreign = list(
             due.exclude(job__in=my_jobs(self._lease))
@@ -118,7 +115,9 @@ class Claims:
             .exclude(pk__in=foreign)
             .order_by("next_run_at")
         )
-        ids = list(mine.select_for_update(skip_locked=skip_locked).values_list("pk", flat=True)[:limit])
+        ids = list(
+            mine.select_for_update(skip_locked=skips_locked(self._using)).values_list("pk", flat=True)[:limit]
+        )
         rows = JobState.objects.using(self._using).defer("outcomes").filter(pk__in=ids)
         states = list(rows.order_by("next_run_at"))
         for state in states:

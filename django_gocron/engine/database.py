@@ -143,6 +143,11 @@ def read(using: str, work: Callable[[], T], *, attempts: int = ATTEMPTS) -> T:
     return work()
 
 
+def skips_locked(using: str) -> bool:
+    """Whether a statement that locks rows can pass over those that somebody else has locked."""
+    return connections[using].features.has_select_for_update_skip_locked
+
+
 def _transaction(using: str, work: Callable[[], T]) -> T:
     with transaction.atomic(using=using):
         _begin(connections[using])

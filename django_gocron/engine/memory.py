@@ -26,6 +26,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from django_gocron.context import Cancellation
+from django_gocron.models.choices import Origin, Overlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -94,12 +95,12 @@ class Entry:
     @property
     def is_tick(self) -> bool:
         """Whether it is the first attempt of a planned tick."""
-        return self.origin == "schedule" and self.attempt == 1
+        return self.origin == Origin.SCHEDULE and self.attempt == 1
 
     @property
     def must_queue(self) -> bool:
         """Whether it waits behind the ticks of its job that are queued already."""
-        return self.is_tick and self.overlap in ("queue", "queue_latest") and not self.has_queued
+        return self.is_tick and self.overlap in (Overlap.QUEUE, Overlap.QUEUE_LATEST) and not self.has_queued
 
     def identity(self) -> dict[str, Any]:
         """What every event about this run says of it."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db.models import F, Max, Q
@@ -25,7 +25,7 @@ from django_gocron.exceptions import ScheduleError
 from django_gocron.models import Job, Run
 from django_gocron.models.choices import Origin, Reason, Status
 from django_gocron.models.definitions import read_definition
-from django_gocron.planning import PUNCTUAL, Misfire, next_tick
+from django_gocron.planning import MICROSECOND, PUNCTUAL, Misfire, next_tick
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from django_gocron.models import JobState
     from django_gocron.planning import Definition
-
-MICROSECOND = timedelta(microseconds=1)
 
 
 class _Row(NamedTuple):

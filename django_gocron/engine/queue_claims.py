@@ -10,11 +10,10 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from django.db import connections
 from django.db.models import Exists, OuterRef, Q
 
 from django_gocron.engine import barriers
-from django_gocron.engine.database import statement, unit
+from django_gocron.engine.database import skips_locked, statement, unit
 from django_gocron.engine.entries import make_entry
 from django_gocron.engine.lease import lease_is_valid
 from django_gocron.engine.overdue import find_overdue, is_overdue, plan_again
@@ -77,10 +76,7 @@ class QueueClaims:
             .order_by("-priority", "available_at", "pk")
             .values_list("pk", "lock_key")
         )
-        starting = Run.objects.using(self._using).filter(status=Status.CLAIMED, reason=Reason.OVERLAP)
-        waiting = waiting.exclude(
-            lock_key__in=list(starting.values_list("lock_key", flat=True))
-        )  # theirs come first
+        waiting = waiting.exclude(lock_key__in=self._find_starting())
         chosen: dict[str, int] = {}
         page = max(PAGE, slots)
         while len(chosen) < slots:
@@ -92,6 +88,11 @@ class QueueClaims:
                 break
         return list(chosen.values())[:slots]
 
+    def _find_starting(self) -> list[str]:
+        """The lock keys of ticks that have just been taken from the queue: they come before those behind them."""
+        starting = Run.objects.using(self._using).filter(status=Status.CLAIMED, reason=Reason.OVERLAP)
+        return list(starting.values_list("lock_key", flat=True))
+
     def _plan_overdue(self, now: datetime) -> set[int]:
         """Ask the misfire policy again about ticks that have waited too long, slots or no slots; answer those that stay
         in the queue all the same, and run late."""
@@ -101,9 +102,9 @@ class QueueClaims:
 
     def _take(self, ids: Sequence[int], now: datetime) -> list[Entry]:
         """Those that nobody else has taken, or is taking."""
-        skip_locked = connections[self._using].features.has_select_for_update_skip_locked
         rows = Run.objects.using(self._using).filter(pk__in=ids, status=Status.QUEUED)
-        mine = rows.filter(lease_is_valid(self._lease.instance_id)).select_for_update(skip_locked=skip_locked)
+        free = rows.select_for_update(skip_locked=skips_locked(self._using))
+        mine = free.filter(lease_is_valid(self._lease.instance_id))
         taken = list(mine.order_by("pk").values_list("pk", flat=True))
         claim_id = uuid.uuid4()
         rows.filter(pk__in=taken).update(

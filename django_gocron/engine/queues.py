@@ -127,14 +127,11 @@ def _join_line(moves: _Moves, entry: Entry, line: deque[dict[str, Any]]) -> None
 
 
 def _facts(moves: _Moves, now: datetime) -> list[events.Event]:
-    refused = Reason.QUEUE_FULL.value, Reason.SUPERSEDED.value
+    queued = [entry.identity() for entry in moves.joining if not entry.has_queued]
+    full = [entry.identity() for entry in moves.refused]
+    superseded = [{"run_id": row["pk"], **{name: row[name] for name in IDENTITY}} for row in moves.superseded]
     return [
-        *(events.RunQueued(at=now, **entry.identity()) for entry in moves.joining if not entry.has_queued),
-        *(events.RunSkipped(at=now, reason=refused[0], **entry.identity()) for entry in moves.refused),
-        *(
-            events.RunSkipped(
-                at=now, reason=refused[1], run_id=row["pk"], **{name: row[name] for name in IDENTITY}
-            )
-            for row in moves.superseded
-        ),
+        *(events.RunQueued(at=now, **run) for run in queued),
+        *(events.RunSkipped(at=now, reason=Reason.QUEUE_FULL.value, **run) for run in full),
+        *(events.RunSkipped(at=now, reason=Reason.SUPERSEDED.value, **run) for run in superseded),
     ]

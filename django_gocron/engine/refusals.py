@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db import connections
-
 from django_gocron import events
-from django_gocron.engine.database import statement, unit
+from django_gocron.engine.database import skips_locked, statement, unit
 from django_gocron.engine.locks import held_keys
 from django_gocron.engine.memory import State
 from django_gocron.engine.requeueing import OWNED, claims_of, give_back
@@ -91,7 +89,7 @@ class Refusals:
     ) -> tuple[list[Entry], list[Entry], set[int]]:
         states = lock_free_states(self._using, {entry.job_id for entry in entries})
         reached = [entry for entry in entries if entry.job_id in states]
-        rows = claims_of(self._using, entries).select_for_update(skip_locked=_skips_locked(self._using))
+        rows = claims_of(self._using, entries).select_for_update(skip_locked=skips_locked(self._using))
         found = dict(rows.order_by("pk").values_list("pk", "status"))
         ours = claims_of(self._using, entries).filter(status__in=OWNED)
         still = set(ours.values_list("pk", flat=True))
@@ -113,10 +111,6 @@ class Refusals:
         if entries:
             statement(self._using, lambda: give_back(self._using, entries))
             self._memory.forget(entries)
-
-
-def _skips_locked(using: str) -> bool:
-    return connections[using].features.has_select_for_update_skip_locked
 
 
 def _is_late(entry: Entry, now: datetime) -> bool:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,7 @@ from django_gocron.exceptions import ArgumentsError, GocronError
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import LIVE, Origin, Reason, Status
 from django_gocron.models.definitions import fingerprint, read_definition
-from django_gocron.planning import due, first_tick, next_tick
+from django_gocron.planning import MICROSECOND, due, first_tick, next_tick
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -54,8 +53,6 @@ PLANNED = (
 """The columns of a state row that a plan writes."""
 
 TIMING_LENGTH = 32
-
-MICROSECOND = timedelta(microseconds=1)
 
 
 def replan(using: str, job_ids: Collection[int], *, force: bool = False) -> int:

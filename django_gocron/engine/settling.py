@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db import connections
-
+from django_gocron.engine.database import skips_locked
 from django_gocron.engine.replanning import is_active, save_states, set_next
 from django_gocron.exceptions import ScheduleError
 from django_gocron.models import Job, JobState, Run
@@ -48,8 +47,8 @@ def lock_free_states(using: str, job_ids: Collection[int]) -> dict[int, JobState
     An edit may keep one locked for as long as its transaction lasts: nobody waits for that, the run is left for the
     next look.
     """
-    skip_locked = connections[using].features.has_select_for_update_skip_locked
-    free = JobState.objects.using(using).select_for_update(skip_locked=skip_locked).filter(pk__in=job_ids)
+    states = JobState.objects.using(using).select_for_update(skip_locked=skips_locked(using))
+    free = states.filter(pk__in=job_ids)
     return {state.pk: state for state in free.order_by("pk")}
 
 

@@ -8,14 +8,13 @@ first time round after a start they are also looked at for plans that newer rule
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django_gocron.conf import get_settings
 from django_gocron.engine.replanning import find_changed, find_idle, replan
 from django_gocron.models import Job, JobState
 from django_gocron.models.definitions import fingerprint, read_definition
-from django_gocron.planning import FirstRun, next_tick
+from django_gocron.planning import MICROSECOND, FirstRun, next_tick
 from django_gocron.schedules import EveryRandom
 
 if TYPE_CHECKING:
@@ -31,9 +30,6 @@ SHARE = 0.02
 
 SHORTEST_PERIOD, LONGEST_PERIOD = 1.0, 60.0
 """Seconds between two slices."""
-
-
-MICROSECOND = timedelta(microseconds=1)
 
 
 class Sweep:

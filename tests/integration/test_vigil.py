@@ -11,11 +11,13 @@ import pytest
 from django.db import OperationalError
 
 from django_gocron import events
-from django_gocron.engine import heartbeat, vigil
+from django_gocron.engine import heartbeat, threads, vigil
+from django_gocron.engine.database import stamped_at
 from django_gocron.engine.lease import Lease
 from django_gocron.engine.scheduler import Scheduler
+from django_gocron.engine.threads import EngineThread
 from django_gocron.models import Instance
-from tests.handdriven import REAL_TRANSACTIONS, HandDriven
+from tests.handdriven import DATABASE, REAL_TRANSACTIONS, HandDriven
 from tests.heard import PATIENCE, Heard
 
 pytestmark = REAL_TRANSACTIONS
@@ -82,18 +84,14 @@ def test_the_time_in_which_the_database_is_away_does_not_count():
     assert not engine.parts.heartbeat.is_hopeless
 
 
-def test_a_thread_that_waits_for_the_database_to_come_back_has_not_stalled():
-    scheduler = Scheduler()
-    with scheduler:
-        timer = next(thread for thread in scheduler._threads if thread.name == "timer")
-        with Heard(events.DatabaseLost) as heard:
-            timer._step = Mock(side_effect=OperationalError("gone"))
-            timer.wake()
-            heard.wait_for(1)
-        seen = threading.Event()
-        for _ in range(40):
-            assert not timer.has_stalled(1.0)
-            seen.wait(0.1)
+def test_a_thread_that_backs_off_shows_that_it_is_there():
+    thread = EngineThread("any", DATABASE, Mock(), Mock(), Mock())
+    now = [100.0]
+    thread._stopping = Mock()
+    thread._stopping.wait = lambda seconds: now.__setitem__(0, now[0] + seconds)
+    with patch.object(threads, "boottime", lambda: now[0]), patch.object(threads, "stamp") as stamp:
+        thread._back_off(5.0)
+    assert (now[0], stamp.call_count) == (105.0, 5.0 / threads.STAMP_PERIOD)
 
 
 def test_threads_that_work_are_seen_at_work_and_one_that_hangs_is_not():
@@ -104,15 +102,22 @@ def test_threads_that_work_are_seen_at_work_and_one_that_hangs_is_not():
         hanging.set()
         hang.wait(PATIENCE)
 
+    def seen_at(name: str) -> float:
+        [ident] = [thread.ident for thread in threading.enumerate() if thread.name == f"gocron-{name}"]
+        seen = stamped_at(ident)
+        assert seen is not None
+        return seen
+
     with scheduler:
-        threads = {thread.name: thread for thread in scheduler._threads}
-        threads["timer"]._step = step
-        threads["timer"].wake()
+        timer = next(thread for thread in scheduler._threads if thread.name == "timer")
+        timer._step = step
+        timer.wake()
         assert hanging.wait(PATIENCE)
-        deadline = threading.Event()
-        while not threads["timer"].has_stalled(1.5):
-            deadline.wait(0.05)
-        assert not threads["loop"].has_stalled(1.5)
+        hung_at = seen_at("timer")
+        while seen_at("loop") <= hung_at:
+            scheduler.parts.wakeup.wake()
+        assert seen_at("timer") == hung_at
+        assert timer.has_stalled(0.0)
         hang.set()
 
 
