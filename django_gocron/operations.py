@@ -146,7 +146,7 @@ def skip_next(job: Job, *, by: str = "") -> datetime:
     using = _database_of(job)
 
     def write() -> datetime:
-        while tick := _find_next_tick(using, job, _lock_state(using, job)):
+        while tick := _find_next_tick(using, job, _lock_state(using, job), database_now(using)):
             _edit(job, skip_until=tick)
             row = new_run(job, status=Status.SKIPPED, reason=Reason.BY_USER, scheduled_for=tick)
             row.requested_by, row.finished_at = by[:200], database_now(using)
@@ -215,15 +215,16 @@ def _cancel_unbegun(using: str, run: Run, states: Sequence[JobState], by: str) -
     transaction.on_commit(partial(events.publish, fact), using=using, robust=True)
 
 
-def next_runs(job: Job, n: int = 5) -> list[datetime]:
-    """The next ``n`` instants at which the job is to run, jitter included; fewer when it ends before.
+def next_runs(job: Job, n: int = 5, *, now: datetime | None = None) -> list[datetime]:
+    """The next ``n`` instants after ``now`` (the database's own if None) at which the job is to run, jitter included;
+    fewer when it ends before.
 
     A preview: an edit, a pause or a limit of runs changes it. Empty for a job that is disabled, paused without an
     end, broken or finished. Raises ``ScheduleError`` when the schedule cannot be read.
     """
     using = _database_of(job)
     state = JobState.objects.using(using).filter(pk=job.pk).first()
-    tick = _find_next_tick(using, job, state)
+    tick = _find_next_tick(using, job, state, now or database_now(using)) if state else None
     if state is None or tick is None or state.anchor_at is None:
         return []
     definition = read_definition(job)
@@ -235,12 +236,10 @@ def next_runs(job: Job, n: int = 5) -> list[datetime]:
     return instants
 
 
-def _find_next_tick(using: str, job: Job, state: JobState | None) -> datetime | None:
+def _find_next_tick(using: str, job: Job, state: JobState, now: datetime) -> datetime | None:
     """The first tick that has not begun: claimed a moment ahead, or still to be claimed."""
-    if state is None:
-        return None
     waiting = Run.objects.using(using).filter(
-        job=job, origin=Origin.SCHEDULE, status=Status.CLAIMED, scheduled_for__gt=database_now(using)
+        job=job, origin=Origin.SCHEDULE, status=Status.CLAIMED, scheduled_for__gt=now
     )
     claimed = waiting.order_by("scheduled_for").values_list("scheduled_for", flat=True).first()
     return claimed or state.next_tick_at

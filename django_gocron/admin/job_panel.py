@@ -19,6 +19,7 @@ from django_gocron.operations import next_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from django.utils.safestring import SafeString
 
@@ -77,7 +78,7 @@ def make_panel(job: Job, situation: Situation, run_url: Any) -> Panel:
         zone=zone.key,
         next_run=when_due(state.next_run_at, now) if state.next_run_at and is_planned else "",
         waiting=read_waiting(job, zone, now, run_url),
-        coming=list_coming(_coming(job) if is_planned else [], zone, now),
+        coming=list_coming(_coming(job, now) if is_planned else [], zone, now),
         strip=marks.strip(state.outcomes),
         runs=[_line(run, zone, run_url(run.pk)) for run in runs],
         last_error=error,
@@ -86,9 +87,9 @@ def make_panel(job: Job, situation: Situation, run_url: Any) -> Panel:
     )
 
 
-def _coming(job: Job) -> list[Any]:
+def _coming(job: Job, now: datetime) -> list[datetime]:
     try:
-        return next_runs(job, RUNS)
+        return next_runs(job, RUNS, now=now)
     except ScheduleError:
         return []
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -88,7 +89,7 @@ class TestAnEvening:
         assert "django-gocron" in output
         assert "instance  night shift" in output
         assert "1 enabled, 0 paused, 0 broken" in output
-        assert "next      Greet now" in output
+        assert re.search("next      Greet (now|in )", output)  # not claimed yet, or it is
 
     def test_its_log_appears_without_configuration(self, evening: Evening) -> None:
         assert any("run succeeded" in line and 'job="Greet"' in line for line in evening.lines)
