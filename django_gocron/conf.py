@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
 
+from django_gocron.backends import Backend, read_backend
 from django_gocron.exceptions import ConfigurationError, DeclarationError, ScheduleError
 from django_gocron.options import (
     OF_ONE_JOB,
@@ -26,6 +27,10 @@ from django_gocron.schedules import find_zone
 
 CONFIRM_RUN = ("bulk", "always", "never")
 LIMIT_MODES = ("wait", "reschedule")
+COORDINATIONS = ("on", "off")
+
+LONGEST_ALIAS = 100
+"""Characters of a locker's alias, at most: jobs keep it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,11 @@ class Settings:
     claim_ahead: timedelta = timedelta(seconds=1)
     stop_timeout: timedelta = timedelta(seconds=30)
     job_defaults: Mapping[str, Any] = field(default_factory=dict)
+    lockers: Mapping[str, Backend] = field(default_factory=dict)
+    """By alias. ``default`` is what jobs use that name none; where it is not there, the ledger's own lock is all."""
+    elector: Backend | None = None
+    coordination: str = "on"
+    """``off``: neither lockers nor the elector are used, as suits a developer's machine."""
     cron: str | None = None
     """Dotted path or registered name of a cron implementation; None: the one that comes with the package."""
     commands: tuple[str, ...] = ()
@@ -57,6 +67,11 @@ class Settings:
     keep_runs: int = 1000
     admin_base_class: str = "django.contrib.admin.ModelAdmin"
     confirm_run: str = "bulk"
+
+    @property
+    def has_elector(self) -> bool:
+        """Whether instances elect a leader."""
+        return self.elector is not None and self.coordination == "on"
 
 
 def get_settings() -> Settings:
@@ -188,6 +203,30 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
     return read
 
 
+def _read_lockers(value: object) -> Mapping[str, Backend]:
+    if not isinstance(value, Mapping):
+        raise WrongValue("a dictionary of lockers by alias")
+    return {_read_locker_alias(alias): _read_locker(alias, locker) for alias, locker in value.items()}
+
+
+def _read_locker_alias(alias: object) -> str:
+    if not isinstance(alias, str) or not alias or len(alias) > LONGEST_ALIAS:
+        raise WrongValue(f"a dictionary whose keys are names of 1 to {LONGEST_ALIAS} characters")
+    return alias
+
+
+def _read_locker(alias: str, value: object) -> Backend:
+    setting = f"GOCRON['LOCKERS'][{alias!r}]"
+    try:
+        return read_backend(value, setting)
+    except WrongValue as error:
+        raise _bad("LOCKERS", f"{setting} must be {error}, not {value!r}.") from None
+
+
+def _read_elector(value: object) -> Backend:
+    return read_backend(value, "GOCRON['ELECTOR']")
+
+
 def _read_defaults(value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise WrongValue("a dictionary of options of @job")
@@ -211,6 +250,9 @@ READERS: Mapping[str, Callable[[object], Any]] = {
     "CLAIM_AHEAD": _read_positive,
     "STOP_TIMEOUT": _read_not_negative,
     "JOB_DEFAULTS": _read_defaults,
+    "LOCKERS": _read_lockers,
+    "ELECTOR": _optional(_read_elector),
+    "COORDINATION": _one_of(COORDINATIONS),
     "CRON": _optional(_read_path),
     "COMMANDS": _read_names,
     "ENABLED": read_flag,

@@ -80,6 +80,7 @@ class RunContext:
     origin: str
     missed: Missed | None = None
     _lease_lost: threading.Event = field(default_factory=threading.Event, repr=False)
+    _lock_lost: threading.Event = field(default_factory=threading.Event, repr=False)
     _cancellation: Cancellation = field(default_factory=Cancellation, repr=False)
     _draw_token: Callable[[], int] = field(default=refuse_token, repr=False)
 
@@ -87,6 +88,12 @@ class RunContext:
     def lease_lost(self) -> bool:
         """Whether this instance may have been declared dead: another may run the job now, so stop writing."""
         return self._lease_lost.is_set()
+
+    @property
+    def lock_lost(self) -> bool:
+        """Whether the lock that its job's locker gave it has run out, or was taken away: something else that uses the
+        same lock may run now. No other run of the job does, as long as ``lease_lost`` is false."""
+        return self._lock_lost.is_set()
 
     @property
     def cancelled(self) -> bool:

@@ -123,6 +123,28 @@ class RunSkipped(RunEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LockNotAcquired(RunEvent):
+    """The run asked a locker for its lock at its instant, in vain. ``reason`` is ``lock_busy`` (``holder`` has it,
+    where the locker can tell) or ``lock_error`` (``error`` says what kept the locker from answering).
+    ``runs_anyway``: its job asks for that where there is no answer."""
+
+    reason: str
+    locker: str
+    key: str
+    holder: str
+    error: str
+    runs_anyway: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockLost(RunEvent):
+    """The run's lock ran out, or was taken away, while the run executed; it has been told, and goes on."""
+
+    locker: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunLost(RunEvent):
     """Its instance died or stopped while it ran; it may have finished."""
 
@@ -177,6 +199,26 @@ class JobQuarantined(JobEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFinished(JobEvent):
     """No further tick will come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadershipGained(Event):
+    """This instance leads: it claims, and no other does."""
+
+    instance: UUID
+    name: str
+    term: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadershipLost(Event):
+    """This instance leads no more: ``reason`` is ``taken`` (another leads), ``expired`` (it could not renew in time) or
+    ``resigned``."""
+
+    instance: UUID
+    name: str
+    term: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,8 @@
     ├── UnknownTaskError        no task of that name is registered in this process
     ├── OperationError          a job or a run cannot do what was asked of it now
     ├── StaleRunError           a run is not this process's any more
+    ├── LockerError             a locker could not answer
+    ├── ElectorError            an elector could not answer
     └── NotReadyError           the database lacks our tables, or is away
 
 Each carries a stable ``code`` (snake_case) that forms, checks and callers can match, and a message for people.
@@ -63,6 +65,14 @@ class OperationError(GocronError):
 
 class StaleRunError(GocronError):
     """The run is not this process's any more: it was declared lost, has timed out, or has ended."""
+
+
+class LockerError(GocronError):
+    """A locker could not answer: nothing is known of the locks that were asked for."""
+
+
+class ElectorError(GocronError):
+    """An elector could not answer: nobody knows who leads."""
 
 
 class NotReadyError(GocronError):

@@ -47,9 +47,9 @@ class Log:
         logger.log(level, "%s", text, extra={"gocron": {"event": words, **fields}})
 
     def _is_news(self, event: events.Event, fields: Fields) -> bool:
-        if not isinstance(event, events.RunSkipped | events.RunQueued):
+        if not isinstance(event, events.RunSkipped | events.RunQueued | events.LockNotAcquired):
             return True
-        key = (event.job_id, getattr(event, "reason", None))
+        key = (type(event), event.job_id, getattr(event, "reason", None))
         said_at = self._said_at.get(key)
         if said_at is not None and event.at - said_at < QUIET:
             self._unsaid[key] += 1
@@ -82,6 +82,11 @@ def describe(event: events.Event) -> Line:
         case events.SchedulerStopped():
             fields = {"instance": event.name, "abandoned": event.abandoned}
             return logging.WARNING, "scheduler stopped", fields
+        case events.LeadershipGained():
+            return logging.INFO, "leader", {"instance": event.name, "term": event.term}
+        case events.LeadershipLost():
+            fields = {"instance": event.name, "term": event.term, "reason": event.reason}
+            return logging.WARNING, "leader no more", fields
         case events.EngineStalled():
             fields = {"threads": ", ".join(event.threads), "hopeless": event.is_hopeless}
             return logging.CRITICAL, "engine stalled", fields
@@ -124,6 +129,13 @@ def _describe_run(event: events.RunEvent) -> Line:
             return logging.WARNING, "run cancelled", {**fields, "reason": event.reason}
         case events.RunSkipped():
             return logging.WARNING, "run skipped", {**fields, "reason": event.reason}
+        case events.LockNotAcquired():
+            asked = {"locker": event.locker, "key": event.key, "reason": event.reason}
+            answered = {"holder": event.holder, "error": event.error}
+            told = {key: value for key, value in answered.items() if value}
+            return logging.WARNING, "no lock", {**fields, **asked, **told}
+        case events.LockLost():
+            return logging.ERROR, "lock lost", {**fields, "locker": event.locker, "key": event.key}
         case events.RunLost():
             return logging.ERROR, "run lost", {**fields, "reason": event.reason}
         case events.ResultRefused():

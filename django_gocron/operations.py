@@ -16,7 +16,7 @@ from django.db import router, transaction
 from django.utils.translation import gettext as _
 
 from django_gocron import events, registry
-from django_gocron.engine.database import database_now, unit
+from django_gocron.engine.database import unit
 from django_gocron.engine.entries import lock_key, new_run
 from django_gocron.engine.replanning import lock_states, replan
 from django_gocron.engine.settling import settle
@@ -25,6 +25,7 @@ from django_gocron.exceptions import ArgumentsError, OperationError
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import Origin, Reason, Status
 from django_gocron.models.definitions import read_definition
+from django_gocron.models.now import database_now
 from django_gocron.planning import due, next_tick
 from django_gocron.signatures import check_json
 

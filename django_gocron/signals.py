@@ -25,6 +25,8 @@ run_cancelled = Signal()
 run_queued = Signal()
 retry_queued = Signal()
 run_skipped = Signal()
+lock_not_acquired = Signal()
+lock_lost = Signal()
 run_lost = Signal()
 result_refused = Signal()
 ticks_missed = Signal()
@@ -32,6 +34,8 @@ ticks_coalesced = Signal()
 job_broken = Signal()
 job_quarantined = Signal()
 job_finished = Signal()
+leadership_gained = Signal()
+leadership_lost = Signal()
 engine_stalled = Signal()
 lease_lost = Signal()
 instance_reaped = Signal()
@@ -51,6 +55,8 @@ SIGNALS: dict[type[events.Event], Signal] = {
     events.RunQueued: run_queued,
     events.RetryQueued: retry_queued,
     events.RunSkipped: run_skipped,
+    events.LockNotAcquired: lock_not_acquired,
+    events.LockLost: lock_lost,
     events.RunLost: run_lost,
     events.ResultRefused: result_refused,
     events.TicksMissed: ticks_missed,
@@ -58,6 +64,8 @@ SIGNALS: dict[type[events.Event], Signal] = {
     events.JobBroken: job_broken,
     events.JobQuarantined: job_quarantined,
     events.JobFinished: job_finished,
+    events.LeadershipGained: leadership_gained,
+    events.LeadershipLost: leadership_lost,
     events.EngineStalled: engine_stalled,
     events.LeaseLost: lease_lost,
     events.InstanceReaped: instance_reaped,

@@ -10,14 +10,14 @@ from unittest.mock import patch
 import pytest
 
 from django_gocron import registry
+from django_gocron.clock import Clock
 from django_gocron.engine import parts
 from django_gocron.engine.audit import Audit
-from django_gocron.engine.clock import Clock
-from django_gocron.engine.database import database_now
 from django_gocron.engine.memory import Entry, State
 from django_gocron.executors.base import Work
 from django_gocron.executors.running import call
 from django_gocron.models import Instance, Job, JobState, Run
+from django_gocron.models.now import database_now
 from django_gocron.schedules import Every
 from django_gocron.testing import FakeClock
 

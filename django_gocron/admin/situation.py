@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from django_gocron.engine.database import database, database_now
+from django_gocron.engine.database import database
 from django_gocron.models import Instance, Run
 from django_gocron.models.choices import Status
+from django_gocron.models.now import database_now
 
 if TYPE_CHECKING:
     from datetime import datetime

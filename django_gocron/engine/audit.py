@@ -19,7 +19,7 @@ from django_gocron.models.choices import Reason
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from django_gocron.engine.clock import Clock
+    from django_gocron.clock import Clock
     from django_gocron.engine.lease import Lease
     from django_gocron.engine.memory import Memory
 

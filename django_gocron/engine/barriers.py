@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from django.db import connections
 
-from django_gocron.engine import clock
+from django_gocron import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -17,7 +17,7 @@ from django_gocron.models.choices import Status
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from django_gocron.engine.clock import Clock
+    from django_gocron.clock import Clock
     from django_gocron.engine.memory import Memory
 
 MAY_BE_CANCELLED = (State.STARTING, State.HOLD, State.EXECUTING)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from django_gocron.engine.clock import Clock
+    from django_gocron.clock import Clock
+    from django_gocron.engine.external_locks import ExternalLocks
     from django_gocron.engine.memory import Entry, Memory
     from django_gocron.executors.outcome import Outcome
 
@@ -83,11 +84,12 @@ class _Report:
 class Completions:
     """Takes results from executors (any thread) and writes them (the writer's thread only)."""
 
-    def __init__(self, using: str, clock: Clock, memory: Memory) -> None:
+    def __init__(self, using: str, clock: Clock, memory: Memory, locks: ExternalLocks) -> None:
         self._using = using
         self._clock = clock
         self._memory = memory
-        self._overruns = Overruns(using, clock, memory)
+        self._locks = locks
+        self._overruns = Overruns(using, clock, memory, locks)
         self._waiting: deque[Result] = deque()
         self._ready = threading.Event()
 
@@ -123,6 +125,7 @@ class Completions:
         if not batch:
             return 0
         barriers.reach("finish.before", [entry for entry, _outcome in batch])
+        self._locks.release(entry for entry, outcome in batch if not outcome.still_executes)
         report = self._write_readily(batch)
         barriers.reach("finish.after", [entry for entry, _outcome in batch])
         for item in batch:

@@ -1,4 +1,4 @@
-"""How the engine talks to the database: units of work, retries, and the database's clock.
+"""How the engine talks to the database: units of work, and retries.
 
 A unit is one short transaction that can be repeated: everything it writes is conditional, so running it again after
 an error of unknown outcome is right. No user code and no network call happens inside.
@@ -15,7 +15,6 @@ import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import (
@@ -28,12 +27,10 @@ from django.db import (
     transaction,
 )
 from django.db.backends.signals import connection_created
-from django.db.models import Expression
 
+from django_gocron import clock
 from django_gocron.conf import get_settings
-from django_gocron.engine import clock
 from django_gocron.models import Job, JobState
-from django_gocron.models.fields import InstantField
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,46 +58,6 @@ SQLITE_PAUSE = 0.005
 def database() -> str:
     """The alias the engine works on."""
     return get_settings().database or router.db_for_write(Job)
-
-
-class DatabaseNow(Expression):
-    """The database's clock in SQL, plus a duration: moving within a transaction, in UTC whatever the session says."""
-
-    def __init__(self, plus: timedelta = timedelta(0)) -> None:
-        super().__init__(output_field=InstantField())
-        self._plus = plus
-
-    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, list[Any]]:
-        return "(clock_timestamp() + %s::interval)", [self._plus]
-
-    def as_mysql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, list[Any]]:
-        return "(UTC_TIMESTAMP(6) + INTERVAL %s MICROSECOND)", [self._plus // timedelta(microseconds=1)]
-
-    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, list[Any]]:
-        moment = clock.host_now() + self._plus
-        return "%s", [self.output_field.get_db_prep_value(moment, connection)]
-
-    def as_sql(self, compiler: Any, connection: Any) -> Any:
-        raise NotImplementedError(f"No clock is known for {connection.vendor}.")
-
-
-def database_now(using: str) -> datetime:
-    """The database's instant, aware UTC; on SQLite the host's."""
-    connection = connections[using]
-    match connection.vendor:
-        case "postgresql":
-            return _read(connection, "SELECT clock_timestamp() AT TIME ZONE 'UTC'")
-        case "mysql":
-            return _read(connection, "SELECT UTC_TIMESTAMP(6)")
-        case _:
-            return clock.host_now()
-
-
-def _read(connection: BaseDatabaseWrapper, sql: str) -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-        value: datetime = cursor.fetchone()[0]
-    return value.replace(tzinfo=UTC)
 
 
 def unit(using: str, work: Callable[[], T], *, attempts: int = ATTEMPTS) -> T:

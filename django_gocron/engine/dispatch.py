@@ -15,8 +15,8 @@ from django_gocron.executors.outcome import Outcome
 from django_gocron.executors.output import Output
 
 if TYPE_CHECKING:
+    from django_gocron.clock import Clock
     from django_gocron.engine.capacity import Capacity
-    from django_gocron.engine.clock import Clock
     from django_gocron.engine.completions import Completions
     from django_gocron.engine.lease import Lease
     from django_gocron.engine.memory import Entry, Memory
@@ -131,6 +131,7 @@ class Dispatch:
             origin=entry.origin,
             missed=missed,
             _lease_lost=entry.lease_lost,
+            _lock_lost=entry.lock_lost,
             _cancellation=entry.cancellation,
             _draw_token=partial(draw_token, self._using, entry),
         )

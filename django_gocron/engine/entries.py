@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 from django_gocron.context import Cancellation, Cause
 from django_gocron.engine.memory import Entry
 from django_gocron.models import Run
-from django_gocron.models.choices import Origin, Overlap, Reason
+from django_gocron.models.choices import Coordination, Origin, Overlap, Reason
 from django_gocron.planning import Misfire
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from django_gocron.models import Job
+
+DEFAULT_LOCKER = "default"
+"""The alias of jobs that name no locker. Where none is configured, the ledger's own lock is all they need."""
 
 
 def lock_key(job: Job) -> str:
@@ -66,6 +69,8 @@ def make_entry(run: Run, job: Job, missed: tuple[datetime, datetime, int] | None
         timeout=job.timeout,
         max_runs=job.max_runs,
         missed=missed,
+        locker=(job.locker or DEFAULT_LOCKER) if job.coordination == Coordination.LOCKED else "",
+        on_lock_error=job.on_lock_error,
         overlap=job.overlap,
         max_queued=job.max_queued,
         claimed_at=run.claimed_at,

@@ -6,14 +6,14 @@ import threading
 from typing import TYPE_CHECKING
 
 from django_gocron import events
-from django_gocron.engine.clock import Reading
-from django_gocron.engine.database import database_now
+from django_gocron.clock import Reading
 from django_gocron.engine.memory import BEGUN, State
+from django_gocron.models.now import database_now
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from django_gocron.engine.clock import Clock, SystemClock
+    from django_gocron.clock import Clock, SystemClock
     from django_gocron.engine.lease import Lease
     from django_gocron.engine.memory import Memory
     from django_gocron.engine.vigil import Vigil

@@ -22,13 +22,14 @@ from django.db.models import Exists, OuterRef
 import django_gocron
 from django_gocron import registry
 from django_gocron.engine import barriers
-from django_gocron.engine.database import DatabaseNow, read, statement
+from django_gocron.engine.database import read, statement
 from django_gocron.models import Instance
+from django_gocron.models.now import DatabaseNow
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from django_gocron.engine.clock import Clock
+    from django_gocron.clock import Clock
 
 LEAST_MARGIN = 1.0
 """Seconds by which trust ends before the lease does, at least; a tenth of the lease when that is more."""

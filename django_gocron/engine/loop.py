@@ -10,11 +10,11 @@ from django_gocron.planning import PUNCTUAL
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
+    from django_gocron.clock import Clock
     from django_gocron.engine.audit import Audit
     from django_gocron.engine.cancelling import CancelRequests
     from django_gocron.engine.capacity import Capacity
     from django_gocron.engine.claims import Claims
-    from django_gocron.engine.clock import Clock
     from django_gocron.engine.heartbeat import Heartbeat
     from django_gocron.engine.memory import Entry, Memory
     from django_gocron.engine.queue_claims import QueueClaims

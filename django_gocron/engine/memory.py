@@ -73,6 +73,9 @@ class Entry:
     timeout: timedelta | None = None
     max_runs: int | None = None
     missed: tuple[datetime, datetime, int] | None = None
+    locker: str = ""
+    """The alias of the locker it needs a lock of, or "": none."""
+    on_lock_error: str = ""
     overlap: str = ""
     max_queued: int = 1
     is_caught_up: bool = False
@@ -81,6 +84,7 @@ class Entry:
     claimed_at: datetime | None = None
     state: State = State.HELD
     lease_lost: threading.Event = field(default_factory=threading.Event)
+    lock_lost: threading.Event = field(default_factory=threading.Event)
     cancellation: Cancellation = field(default_factory=Cancellation)
     order: tuple[datetime, int, int] = field(init=False)
 
@@ -172,6 +176,11 @@ class Memory:
             if self._held is None:
                 self._held = self.entries(State.HELD)
             return self._held
+
+    def has(self, entry: Entry) -> bool:
+        """Whether this very entry is here: not forgotten, and not replaced by a newer claim of its run."""
+        with self._changed:
+            return self._entries.get(entry.run_id) is entry
 
     def count(self, *states: State) -> int:
         """How many entries are in any of the states (none given: in all)."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from django_gocron import events
 
 if TYPE_CHECKING:
-    from django_gocron.engine.clock import Clock
+    from django_gocron.clock import Clock
 
 SHORTEST_BACKOFF, LONGEST_BACKOFF = 0.1, 5.0
 """Seconds between attempts of a thread while the database is away."""

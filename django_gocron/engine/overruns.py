@@ -17,7 +17,8 @@ from django_gocron.models.choices import Status
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from django_gocron.engine.clock import Clock
+    from django_gocron.clock import Clock
+    from django_gocron.engine.external_locks import ExternalLocks
     from django_gocron.engine.memory import Entry, Memory
     from django_gocron.executors.outcome import Outcome
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 class Overruns:
     """``add`` is called from executors' threads, the rest from the writer's."""
 
-    def __init__(self, using: str, clock: Clock, memory: Memory) -> None:
+    def __init__(self, using: str, clock: Clock, memory: Memory, locks: ExternalLocks) -> None:
+        self._locks = locks
         self._using = using
         self._clock = clock
         self._memory = memory
@@ -47,6 +49,7 @@ class Overruns:
         if not ended:
             return 0
         entries = [entry for entry, _outcome in ended]
+        self._locks.release(entries)
         timed_out = claims_of(self._using, entries).filter(status=Status.TIMED_OUT)
         statement(self._using, lambda: timed_out.update(held_lock=None))
         for item in ended:

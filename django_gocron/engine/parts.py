@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from django.utils.module_loading import import_string
@@ -13,6 +13,7 @@ from django_gocron.engine.capacity import Capacity
 from django_gocron.engine.claims import Claims
 from django_gocron.engine.completions import Completions
 from django_gocron.engine.dispatch import Dispatch
+from django_gocron.engine.external_locks import ExternalLocks
 from django_gocron.engine.heartbeat import Heartbeat
 from django_gocron.engine.lease import Lease
 from django_gocron.engine.loop import Loop
@@ -30,9 +31,11 @@ from django_gocron.engine.vigil import Vigil
 from django_gocron.engine.wakeup import Wakeup
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import timedelta
 
-    from django_gocron.engine.clock import Clock
+    from django_gocron.backends import Backend
+    from django_gocron.clock import Clock
     from django_gocron.executors.base import Executor
 
 EXECUTOR = "django_gocron.executors.threads.ThreadExecutor"
@@ -49,6 +52,7 @@ class Options:
     drops: bool = False
     labels: tuple[str, ...]
     name: str
+    lockers: Mapping[str, Backend] = field(default_factory=dict)
     lease: timedelta
     heartbeat: timedelta
     ahead: timedelta
@@ -74,6 +78,7 @@ class Parts:
     memory: Memory
     capacity: Capacity
     lease: Lease
+    locks: ExternalLocks
     heartbeat: Heartbeat
     completions: Completions
     executor: Executor
@@ -100,14 +105,16 @@ def assemble(options: Options, clock: Clock) -> Parts:
     )
     vigil = Vigil(options.lease)
     heartbeat = Heartbeat(using, clock, lease, memory, vigil, every=options.heartbeat)
-    completions = Completions(using, clock, memory)
+    locks = ExternalLocks(using, options.lockers, clock, memory, lease)
+    completions = Completions(using, clock, memory, locks)
     executor: Executor = import_string(EXECUTOR)(clock, workers=options.workers)
     capacity = Capacity(memory, slots=options.slots, ahead=options.ahead, drops=options.drops_beyond_limit)
     timeouts = Timeouts(clock, memory, completions)
     dispatch = Dispatch(using, executor, timeouts, completions, capacity, memory, lease, clock)
     sweep, recovery = Sweep(using, clock), Recovery(using, clock, lambda: heartbeat.may_reap)
     cancel_requests = CancelRequests(using, clock, memory, every=options.poll)
-    refusals = Refusals(using, clock, memory, recovery, Queues(using, clock, memory, wakeup.wake))
+    queues = Queues(using, clock, memory, wakeup.wake)
+    refusals = Refusals(using, clock, memory, recovery, queues, locks)
     loop = Loop(
         clock=clock,
         memory=memory,
@@ -127,7 +134,7 @@ def assemble(options: Options, clock: Clock) -> Parts:
     timer = Timer(
         clock,
         memory,
-        Starts(using, clock, lease, memory, refusals),
+        Starts(using, clock, lease, memory, locks, refusals),
         timeouts,
         capacity,
         dispatch.execute,
@@ -140,6 +147,7 @@ def assemble(options: Options, clock: Clock) -> Parts:
         memory=memory,
         capacity=capacity,
         lease=lease,
+        locks=locks,
         heartbeat=heartbeat,
         completions=completions,
         executor=executor,

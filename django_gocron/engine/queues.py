@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from django_gocron.engine.clock import Clock
+    from django_gocron.clock import Clock
     from django_gocron.engine.memory import Entry, Memory
     from django_gocron.models import JobState
 

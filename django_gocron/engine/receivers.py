@@ -8,11 +8,11 @@ from django.apps import apps
 from django.db import transaction
 from django.db.models.signals import post_save, pre_delete
 
-from django_gocron.engine.database import database_now
 from django_gocron.engine.replanning import find_changed, lock_states, replan
 from django_gocron.engine.wakeup import notify
 from django_gocron.models import Job, Run, definition_changed
 from django_gocron.models.choices import Origin, Reason, Status
+from django_gocron.models.now import database_now
 
 if TYPE_CHECKING:
     from collections.abc import Collection

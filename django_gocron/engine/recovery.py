@@ -19,13 +19,14 @@ from django.db.models import Exists, OuterRef, Q
 
 from django_gocron import events
 from django_gocron.engine import barriers
-from django_gocron.engine.database import DatabaseNow, is_contention, read, unit
+from django_gocron.engine.database import is_contention, read, unit
 from django_gocron.engine.quarantine import enforce, note_losses
 from django_gocron.engine.requeueing import OWNED, requeue
 from django_gocron.engine.retrying import retry_lost
 from django_gocron.engine.settling import lock_free_states, save_settled
 from django_gocron.models import Instance, Run
 from django_gocron.models.choices import Reason, Status
+from django_gocron.models.now import DatabaseNow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from django_gocron.engine.clock import Clock
+    from django_gocron.clock import Clock
 
 
 class Recovery:

@@ -21,12 +21,13 @@ from django.db.models import F, JSONField, Q, Value
 
 from django_gocron import events, registry
 from django_gocron.conf import get_settings
-from django_gocron.engine.database import database_now, unit
+from django_gocron.engine.database import unit
 from django_gocron.engine.wakeup import notify
 from django_gocron.exceptions import ArgumentsError, GocronError
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import LIVE, Origin, Reason, Status
 from django_gocron.models.definitions import fingerprint, read_definition
+from django_gocron.models.now import database_now
 from django_gocron.planning import MICROSECOND, due, first_tick, next_tick
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Case, F, Q, Value, When
 
-from django_gocron.engine.database import DatabaseNow
 from django_gocron.engine.wakeup import notify
 from django_gocron.models import Job, Run
 from django_gocron.models.choices import Origin, Reason, Status
+from django_gocron.models.now import DatabaseNow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

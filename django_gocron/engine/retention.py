@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from django.db.models import QuerySet
 
-    from django_gocron.engine.clock import Clock
+    from django_gocron.clock import Clock
 
 PERIOD = 60.0
 """Seconds between two steps that found little to prune."""

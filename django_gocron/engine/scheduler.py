@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Self
 from django.dispatch import Signal
 
 from django_gocron import events
+from django_gocron.clock import SystemClock
 from django_gocron.conf import get_settings
-from django_gocron.engine.clock import SystemClock
 from django_gocron.engine.database import database
 from django_gocron.engine.heartbeat import measure
 from django_gocron.engine.outage import Outage
@@ -103,6 +103,7 @@ class Scheduler:
             drops=(limit_mode or settings.limit_mode) == "reschedule",
             labels=tuple(labels),
             name=name,
+            lockers=settings.lockers if settings.coordination == "on" else {},
             lease=settings.lease,
             heartbeat=settings.heartbeat,
             ahead=settings.claim_ahead if ahead is None else ahead,
@@ -149,6 +150,7 @@ class Scheduler:
         self.parts.sweep.start()
         self.parts.sweep.step()
         self.parts.lease.register()
+        self.parts.locks.start()
         self.parts.executor.start()
         self._listener.start()
         for thread in self._threads:

@@ -4,13 +4,13 @@ A run's entry is ``held`` when it comes here, and leaves as ``hold`` (running in
 ``held`` again (its lock is taken: to be looked at again at its instant), or forgotten (refused, or not ours any more).
 
 1. One run of each lock key, in the order of the keys. The keys that are held are read, and those runs set aside; so
-   are those that come after ticks in the queue.
+   are those that come after ticks in the queue, and those that another locker refuses their lock (external locks).
 2. One statement moves the others: still claimed, claimed by us, the lease they were claimed under valid. It takes their
    locks too.
 3. Fewer moved than asked: read back which. Running and ours: it worked. Claimed and ours: our lease is over. Else
    the row was withdrawn, and is dropped.
 4. Somebody took a lock between 1 and 2: nothing has moved. Again from 1, at last under the state rows' locks.
-5. A run whose lock is still held at its instant is refused (see refusals).
+5. A run whose lock is still held, or refused, at its instant is refused (see refusals).
 
 Step 2 is one statement in autocommit: the server completes it even if this process freezes.
 """
@@ -39,7 +39,8 @@ from django_gocron.models.choices import Reason, Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from django_gocron.engine.clock import Clock
+    from django_gocron.clock import Clock
+    from django_gocron.engine.external_locks import ExternalLocks
     from django_gocron.engine.lease import Lease
     from django_gocron.engine.memory import Entry, Memory
     from django_gocron.engine.refusals import Refusals
@@ -51,7 +52,16 @@ RACES = 3
 class Starts:
     """Begins runs. Called from the timer's thread only."""
 
-    def __init__(self, using: str, clock: Clock, lease: Lease, memory: Memory, refusals: Refusals) -> None:
+    def __init__(
+        self,
+        using: str,
+        clock: Clock,
+        lease: Lease,
+        memory: Memory,
+        locks: ExternalLocks,
+        refusals: Refusals,
+    ) -> None:
+        self._locks = locks
         self._using = using
         self._clock = clock
         self._lease = lease
@@ -61,7 +71,7 @@ class Starts:
 
     def start(self, entries: Sequence[Entry], execute: Callable[[Entry], None]) -> list[Entry]:
         """Start what may start now, and hand it to ``execute`` in state ``hold``. Answers the entries whose lock is
-        held, or whose job has ticks in the queue that come first.
+        held, or refused, or whose job has ticks in the queue that come first.
 
         Raises ``DatabaseError`` when the database is away; then what was not handed over is ``held`` again.
         """
@@ -73,12 +83,15 @@ class Starts:
                 [entry for entry in candidates if not self._is_of_another_life(entry)], execute
             )
         finally:
+            self._locks.release(entry for entry in starting if entry.state is State.STARTING)
             for entry in starting:
                 self._memory.move(entry, State.STARTING, State.HELD)
 
     def refuse(self, busy: list[Entry]) -> None:
         """Refuse those of the entries whose instant has come: step 5."""
-        self._refusals.refuse_overlapping(busy)
+        unlocked = {entry: refusal for entry in busy if (refusal := self._locks.refusal_of(entry))}
+        self._refusals.refuse_unlocked(unlocked)
+        self._refusals.refuse_overlapping([entry for entry in busy if entry not in unlocked])
 
     def meet_full(self, entries: list[Entry], *, drop: bool) -> None:
         """What becomes of entries whose instant comes while no slot is free: those that overlap are refused for that,
@@ -100,7 +113,8 @@ class Starts:
     def _start(self, candidates: list[Entry], execute: Callable[[Entry], None]) -> list[Entry]:
         """Steps 1 to 4; answers the entries that were set aside in step 1."""
         busy = self._find_busy(candidates)
-        free = _one_per_key(entry for entry in candidates if entry not in busy)
+        alone = _one_per_key(entry for entry in candidates if entry not in busy)
+        free = self._locks.acquire(alone)
         counted = [entry for entry in free if entry.is_counted]
         locked = [entry for entry in free if entry.run_id in self._locked]
         moved = self._move([entry for entry in free if entry not in counted and entry not in locked])
@@ -108,7 +122,7 @@ class Starts:
         for entry in free:
             if entry.run_id in moved and self._memory.move(entry, State.STARTING, State.HOLD):
                 execute(entry)
-        return busy
+        return [*busy, *(entry for entry in alone if entry not in free)]
 
     def _find_busy(self, candidates: list[Entry]) -> list[Entry]:
         held, queued = held_keys(self._using, candidates), queued_keys(self._using, candidates)

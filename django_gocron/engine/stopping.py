@@ -119,6 +119,7 @@ class Stop:
             barriers.reach("resign.after")
         except DATABASE_ERRORS as error:
             logger.warning("The stop could not be recorded (%s); the lease will run out.", error)
+        parts.locks.stop(WRITE_GRACE)
         parts.executor.stop(0.0 if executing else WRITE_GRACE)
         self._listener.join(WRITE_GRACE)
         events.publish(

@@ -20,7 +20,7 @@ from django_gocron.schedules import EveryRandom
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from django_gocron.engine.clock import Clock
+    from django_gocron.clock import Clock
 
 SLICE = 5000
 """Rows read in one step."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from django.db import close_old_connections
 
-from django_gocron.engine.clock import boottime
+from django_gocron.clock import boottime
 from django_gocron.engine.database import (
     DATABASE_ERRORS,
     engine_thread,

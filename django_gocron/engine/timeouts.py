@@ -24,7 +24,7 @@ from django_gocron.masking import find_secrets, mask_text
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from django_gocron.engine.clock import Clock
+    from django_gocron.clock import Clock
     from django_gocron.engine.completions import Completions
     from django_gocron.engine.memory import Entry, Memory
     from django_gocron.executors.output import Output

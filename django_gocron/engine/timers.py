@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from django_gocron.clock import Clock
     from django_gocron.engine.capacity import Capacity
-    from django_gocron.engine.clock import Clock
     from django_gocron.engine.memory import Entry, Memory
     from django_gocron.engine.starts import Starts
     from django_gocron.engine.timeouts import Timeouts

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from django.db import connections
 
 from django_gocron.checks import sqlite
-from django_gocron.engine.database import DatabaseNow
 from django_gocron.models import Instance
+from django_gocron.models.now import DatabaseNow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -40,6 +40,9 @@ class Instance(models.Model):
     clock_offset = models.FloatField(
         _("clock difference to the database"), default=0.0, help_text=_("In seconds.")
     )
+    term = models.BigIntegerField(
+        _("term"), null=True, default=None, help_text=_("Of leadership, while this instance leads.")
+    )
     stop_requested_at = InstantField(_("stop requested at"), null=True, default=None)
 
     objects = InstanceQuerySet.as_manager()

@@ -17,6 +17,7 @@ from django_gocron.models.actions import JobActions
 from django_gocron.models.changes import definition_changed
 from django_gocron.models.edits import JobQuerySet, lock_states
 from django_gocron.models.fields import InstantField, ScheduleField, TagsField, TolerantJSONField
+from django_gocron.models.indexes import LiveIndex
 from django_gocron.models.validation import find_faults
 from django_gocron.planning import FirstRun, Misfire, RetryPolicy
 from django_gocron.schedules import find_zone
@@ -175,6 +176,13 @@ class Job(JobActions, models.Model):
         permissions = [
             ("run_job", _("Can run a job now")),
             ("pause_job", _("Can pause and resume a job")),
+        ]
+        indexes = [
+            LiveIndex(
+                fields=["coordination"],
+                where=~Q(coordination=choices.Coordination.LOCKED.value),
+                name="gocron_job_not_locked",
+            ),
         ]
         constraints = [
             models.CheckConstraint(

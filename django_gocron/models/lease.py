@@ -1,4 +1,4 @@
-"""Leases by name: leadership, and whatever else only one instance may have."""
+"""Leases by name: locks and leadership that one holder has for a time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from django_gocron.models.fields import InstantField
 
 
 class Lease(models.Model):
-    """``holder`` has ``name`` until ``expires_at``; ``term`` grows with every change of holder."""
+    """``holder`` has ``name`` until ``expires_at``, on the database's clock; ``token`` is what it proves that with, ""
+    while nobody has it. ``term`` grows with every change of holder."""
 
-    name = models.CharField(_("name"), max_length=100, primary_key=True)
-    holder = models.UUIDField(_("holder"), null=True, default=None)
+    name = models.CharField(_("name"), max_length=255, primary_key=True)
+    holder = models.CharField(_("holder"), max_length=255, blank=True, default="")
+    token = models.CharField(_("token"), max_length=64, blank=True, default="")
     term = models.BigIntegerField(_("term"), default=0)
+    acquired_at = InstantField(_("acquired at"), null=True, default=None)
     expires_at = InstantField(_("expires at"), null=True, default=None)
 
     class Meta:

@@ -10,7 +10,9 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 from django_gocron import registry
+from django_gocron.conf import get_settings
 from django_gocron.exceptions import ArgumentsError, ScheduleError, UnknownTaskError
+from django_gocron.models.choices import Coordination
 from django_gocron.models.definitions import read_definition
 from django_gocron.models.fields import Unreadable
 from django_gocron.planning import BATCH, LONGEST, FirstRun, first_tick
@@ -22,9 +24,6 @@ if TYPE_CHECKING:
 MICROSECOND = timedelta(microseconds=1)
 
 AVAILABLE: dict[str, tuple[Any, ...]] = {
-    "coordination": ("locked",),
-    "locker": ("",),
-    "on_lock_error": ("skip",),
     "executor": ("threads",),
     "executor_options": ({},),
     "group": ("",),
@@ -78,6 +77,7 @@ def find_faults(job: Job) -> dict[str, list[ValidationError]]:
         _check_schedule_options,
         _check_durations,
         _check_numbers,
+        _check_locker,
         _check_available,
     ):
         check(job, faults)
@@ -164,6 +164,20 @@ def _check_numbers(job: Job, faults: _Faults) -> None:
         if isinstance(value, int | float) and not least <= value <= most:
             message = _("Enter a number from %(least)s to %(most)s.") % {"least": least, "most": most}
             faults.add(field, message, code)
+
+
+def _check_locker(job: Job, faults: _Faults) -> None:
+    if not job.locker:
+        return
+    if job.coordination != Coordination.LOCKED:
+        message = _(
+            "A job that is not coordinated by a lock has no locker. Choose *locked*, or leave this empty."
+        )
+        faults.add("locker", message, "locker_without_lock")
+    elif job.locker not in (known := get_settings().lockers):
+        aliases = ", ".join(map(repr, known)) or _("none yet")
+        message = _("No locker is called %(alias)r. The setting GOCRON['LOCKERS'] names: %(aliases)s.")
+        faults.add("locker", message % {"alias": job.locker, "aliases": aliases}, "locker_unknown")
 
 
 def _check_available(job: Job, faults: _Faults) -> None:

@@ -17,9 +17,9 @@ import pytest
 from django.db import connections
 
 from django_gocron import Every
-from django_gocron.engine.database import database_now
 from django_gocron.models import Instance, Job, JobState, Run
 from django_gocron.models.choices import Status
+from django_gocron.models.now import database_now
 from tests.concurrency.tasks import note_run
 from tests.handdriven import DATABASE, REAL_TRANSACTIONS, HandDriven, make_job
 from tests.heard import PATIENCE

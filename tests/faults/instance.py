@@ -23,8 +23,12 @@ from django.conf import settings  # noqa: E402 - Django comes first
 from django.core.management import call_command  # noqa: E402
 from django.test import override_settings  # noqa: E402
 
-from django_gocron import events, registry  # noqa: E402
-from django_gocron.engine import barriers, clock  # noqa: E402
+from django_gocron import (  # noqa: E402
+    clock,
+    events,
+    registry,
+)
+from django_gocron.engine import barriers  # noqa: E402
 from django_gocron.engine import heartbeat as heartbeats  # noqa: E402
 from tests.faults.tasks import TASKS  # noqa: E402
 

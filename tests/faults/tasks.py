@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from django_gocron import current_run
+from django_gocron.clock import boottime
 from django_gocron.engine.barriers import append
-from django_gocron.engine.clock import boottime
 from django_gocron.exceptions import StaleRunError
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from django_gocron import Every
-from django_gocron.engine.database import database_now
 from django_gocron.models import Job, Run
 from django_gocron.models.choices import Status
+from django_gocron.models.now import database_now
 from tests.faults import tasks
 from tests.faults.checker import BUSY_MACHINE, Evidence, assert_invariants
 from tests.faults.fleet import Fleet, Instance

@@ -15,11 +15,11 @@ from datetime import timedelta
 import pytest
 
 from django_gocron import Every
+from django_gocron.clock import boottime
 from django_gocron.engine.barriers import POINTS
-from django_gocron.engine.clock import boottime
-from django_gocron.engine.database import database_now
 from django_gocron.models import Instance as Row
 from django_gocron.models import Job
+from django_gocron.models.now import database_now
 from tests.faults import tasks
 from tests.faults.checker import Evidence, assert_invariants
 from tests.faults.fleet import Fleet, Instance

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from django_gocron import Every
-from django_gocron.engine import clock, database
+from django_gocron import Every, clock
+from django_gocron.engine import database
 from django_gocron.models import Instance, Job, Run
 from tests.faults.automaton import Automaton, Row
 from tests.faults.table import Note

@@ -15,8 +15,9 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from django_gocron import Every
-from django_gocron.engine.database import DATABASE_ERRORS, database_now
+from django_gocron.engine.database import DATABASE_ERRORS
 from django_gocron.models import Job, JobState, Run
+from django_gocron.models.now import database_now
 from tests.concurrency.test_instances import side_by_side
 from tests.elsewhere import elsewhere, open_transaction
 from tests.faults.checker import Evidence, assert_invariants

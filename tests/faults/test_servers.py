@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from django_gocron import Every
-from django_gocron.engine.clock import boottime
+from django_gocron.clock import boottime
 from django_gocron.models import Instance, Run
 from tests.faults import tasks
 from tests.faults.checker import BUSY_MACHINE, Evidence, assert_invariants

@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from django_gocron import Every
-from django_gocron.engine.clock import boottime
+from django_gocron.clock import boottime
 from django_gocron.models import Run
 from tests.faults import tasks
 from tests.faults.checker import BUSY_MACHINE, Evidence, assert_invariants

@@ -18,9 +18,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import ConnectionHandler
 
 from django_gocron.checks import TAG, sqlite
-from django_gocron.engine.database import DatabaseNow, database_now
 from django_gocron.management.surroundings import find_warnings
 from django_gocron.models import Instance, Job
+from django_gocron.models.now import DatabaseNow, database_now
 from tests.handdriven import DATABASE, make_job
 
 pytestmark = pytest.mark.django_db

@@ -10,9 +10,9 @@ from django.db import connection
 from django.db.models import F
 
 from django_gocron import Every, OneTime, events, registry
-from django_gocron.engine.database import database_now
 from django_gocron.models import Instance, Job, JobState, Run
 from django_gocron.models.choices import Status
+from django_gocron.models.now import database_now
 from django_gocron.schedules import Schedule
 from tests.elsewhere import open_transaction
 from tests.handdriven import (

@@ -16,8 +16,8 @@ from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import transaction
 
 from django_gocron import Cancelled, registry
+from django_gocron.clock import SystemClock
 from django_gocron.context import Cancellation, Cause, RunContext, current_run
-from django_gocron.engine.clock import SystemClock
 from django_gocron.executors import running
 from django_gocron.executors.base import Work
 from django_gocron.executors.outcome import Outcome

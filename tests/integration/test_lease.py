@@ -9,10 +9,10 @@ from datetime import timedelta
 import pytest
 
 from django_gocron import Every, events
-from django_gocron.engine.database import database_now
 from django_gocron.engine.lease import lease_is_valid
 from django_gocron.executors.base import Work
 from django_gocron.models import Instance
+from django_gocron.models.now import database_now
 from tests.handdriven import (
     DATABASE,
     LEASE,

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from django_gocron import Every, events
-from django_gocron.engine.database import database_now
+from django_gocron.models.now import database_now
 from tests.handdriven import DATABASE, REAL_TRANSACTIONS, HandDriven, make_job, next_tick, plan_at, statuses
 from tests.heard import Heard
 

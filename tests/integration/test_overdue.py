@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from django_gocron import Every, OneTime, events
-from django_gocron.engine.database import database_now
 from django_gocron.models import Job, Run
+from django_gocron.models.now import database_now
 from tests.handdriven import (
     DATABASE,
     REAL_TRANSACTIONS,

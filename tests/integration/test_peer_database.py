@@ -25,11 +25,11 @@ from django.db import connection
 
 import django_gocron
 from django_gocron import Every, events
-from django_gocron.engine.database import database_now
 from django_gocron.engine.heartbeat import Heartbeat
 from django_gocron.engine.loop import Loop
 from django_gocron.engine.scheduler import Scheduler
 from django_gocron.models import Job, JobState, Run
+from django_gocron.models.now import database_now
 from tests.concurrency.test_instances import side_by_side
 from tests.elsewhere import elsewhere
 from tests.handdriven import DATABASE, REAL_TRANSACTIONS, HandDriven, make_job

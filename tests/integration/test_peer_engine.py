@@ -13,10 +13,10 @@ from django.dispatch import receiver
 from django.test.utils import CaptureQueriesContext
 
 from django_gocron import Cron, Every, current_run, events, registry
-from django_gocron.engine.database import database_now
 from django_gocron.engine.scheduler import Scheduler
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import Status
+from django_gocron.models.now import database_now
 from django_gocron.signals import run_failed, run_succeeded
 from tests.handdriven import DATABASE, HandDriven, make_job, next_tick, runs_of
 

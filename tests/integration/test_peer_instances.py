@@ -13,8 +13,8 @@ from django.db import connections
 
 from django_gocron import Every, job, registry
 from django_gocron.declarations import sync
-from django_gocron.engine.database import database_now
 from django_gocron.models import Job, Run
+from django_gocron.models.now import database_now
 from tests.handdriven import (
     DATABASE,
     REAL_TRANSACTIONS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from django_gocron import Every, events
-from django_gocron.engine.database import database_now
 from django_gocron.engine.recovery import stop_instance
 from django_gocron.models import Job, JobState, Run
+from django_gocron.models.now import database_now
 from tests.handdriven import DATABASE, REAL_TRANSACTIONS, HandDriven, make_job, next_tick, state_of, statuses
 from tests.heard import Heard
 

@@ -10,8 +10,8 @@ import pytest
 from django.db import transaction
 
 from django_gocron import Every, events
-from django_gocron.engine.database import database_now
 from django_gocron.models import Job, Run
+from django_gocron.models.now import database_now
 from tests.elsewhere import elsewhere, open_transaction
 from tests.handdriven import (
     DATABASE,

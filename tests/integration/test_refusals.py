@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 
 from django_gocron import Every, events
-from django_gocron.engine.database import database_now
 from django_gocron.models import Job, JobState, Run
+from django_gocron.models.now import database_now
 from tests.elsewhere import open_transaction
 from tests.handdriven import (
     DATABASE,

@@ -8,10 +8,10 @@ from unittest.mock import patch
 import pytest
 
 from django_gocron.engine import retention
-from django_gocron.engine.database import database_now
 from django_gocron.engine.retention import PERIOD, Retention
 from django_gocron.models import Instance, Job, JobState, Run
 from django_gocron.models.choices import LIVE, Status
+from django_gocron.models.now import database_now
 from django_gocron.testing import FakeClock
 from tests.handdriven import DATABASE, REAL_TRANSACTIONS, make_job
 

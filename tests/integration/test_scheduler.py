@@ -12,12 +12,12 @@ from asgiref.sync import sync_to_async
 from django.db import connection
 
 from django_gocron import Every, OneTime, events
-from django_gocron.engine.database import database_now
 from django_gocron.engine.scheduler import Scheduler, StopRequest
 from django_gocron.engine.sweeping import Sweep
 from django_gocron.exceptions import NotReadyError, OperationError
 from django_gocron.models import Instance, Job, Run
 from django_gocron.models.choices import Status
+from django_gocron.models.now import database_now
 from tests.elsewhere import elsewhere
 from tests.handdriven import DATABASE, REAL_TRANSACTIONS, do_nothing, make_job, plan_at, runs_of, statuses
 from tests.heard import PATIENCE, Heard

@@ -13,12 +13,13 @@ from django.db import OperationalError
 from django_gocron import Every, events
 from django_gocron.context import current_run
 from django_gocron.engine import starts
-from django_gocron.engine.database import database_now, engine_thread
+from django_gocron.engine.database import engine_thread
 from django_gocron.engine.locks import held_keys
 from django_gocron.engine.refusals import Refusals
 from django_gocron.engine.starts import Starts
 from django_gocron.models import Instance, Job, JobState, Run
 from django_gocron.models.choices import Status
+from django_gocron.models.now import database_now
 from tests.elsewhere import open_transaction
 from tests.handdriven import (
     DATABASE,

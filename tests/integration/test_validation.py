@@ -210,23 +210,10 @@ def test_a_fault_elsewhere_is_not_told_again_as_a_window_without_ticks():
 # What this release does not do
 
 NOT_AVAILABLE: dict[str, Any] = {
-    "coordination": "node_local",
-    "locker": "redis",
-    "on_lock_error": "run",
-    "overlap": "queue",
-    "max_queued": 2,
     "executor": "process",
     "executor_options": {"size": 2},
     "group": "imports",
     "group_limit": 1,
-    "timeout": HOUR,
-    "retries": 3,
-    "retry_delay": HOUR,
-    "retry_backoff": 3.0,
-    "retry_max_delay": timedelta(hours=2),
-    "retry_jitter": 0.5,
-    "on_lost": "retry",
-    "max_crashes": 5,
 }
 
 
@@ -239,6 +226,30 @@ def test_refuses_what_is_not_available_yet_instead_of_ignoring_it(field: str):
 @pytest.mark.parametrize("field", sorted(AVAILABLE))
 def test_the_default_of_what_is_not_available_is_allowed(field: str):
     assert getattr(Job(), field) in AVAILABLE[field]
+
+
+# Lockers
+
+REDIS = {"LOCKERS": {"redis": {"BACKEND": "django_gocron.lockers.cache.CacheLocker"}}}
+
+
+def test_a_locker_that_the_setting_names_is_taken(settings: Any):
+    settings.GOCRON = REDIS
+    assert faults(locker="redis", on_lock_error="run") == {}
+
+
+def test_an_unknown_locker_names_the_known_ones(settings: Any):
+    settings.GOCRON = REDIS
+    assert faults(locker="memcached") == {"locker": ["locker_unknown"]}
+    words = "No locker is called 'memcached'. The setting GOCRON['LOCKERS'] names: 'redis'."
+    assert message("locker", locker="memcached") == words
+
+
+@pytest.mark.parametrize("coordination", ["unlocked", "node_local"])
+def test_a_job_without_a_lock_has_no_locker(settings: Any, coordination: str):
+    settings.GOCRON = REDIS
+    assert faults(locker="redis", coordination=coordination) == {"locker": ["locker_without_lock"]}
+    assert faults(coordination=coordination) == {}
 
 
 # Messages

@@ -83,7 +83,10 @@ def test_an_unknown_command_is_reported_with_a_suggestion(settings: Any):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"locker": "redis"}, "locker: Not available in this release."),
+        (
+            {"locker": "redis"},
+            "locker: No locker is called 'redis'. The setting GOCRON['LOCKERS'] names: none yet.",
+        ),
         ({"timezone": "Mars/X"}, "timezone: 'Mars/X' is not a known time zone."),
         ({"misfire": "sometimes"}, "misfire: Value 'sometimes' is not a valid choice."),
         ({"max_runs": 0}, "max_runs: Enter 1 or more"),

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from django_gocron.engine import clock as clocks
-from django_gocron.engine.clock import Reading, SystemClock
+from django_gocron import clock as clocks
+from django_gocron.clock import Reading, SystemClock
 from django_gocron.testing import FakeClock
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
@@ -80,7 +80,7 @@ def test_the_time_since_boot_never_steps_back():
 
 def test_a_pause_that_is_over_does_not_sleep(monkeypatch: pytest.MonkeyPatch):
     slept: list[float] = []
-    monkeypatch.setattr("django_gocron.engine.clock.time.sleep", slept.append)
+    monkeypatch.setattr("django_gocron.clock.time.sleep", slept.append)
     clocks.pause(-1)
     clocks.pause(0)
     SystemClock().sleep(0.25)

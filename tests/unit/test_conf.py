@@ -15,6 +15,12 @@ def faults(**raw: Any) -> list[tuple[str, str]]:
     return [(fault.code, fault.field) for fault in read_settings(raw)[1]]
 
 
+def read(**raw: Any) -> Settings:
+    settings, found = read_settings(raw)
+    assert found == []
+    return settings
+
+
 def message(**raw: Any) -> str:
     (fault,) = read_settings(raw)[1]
     return fault.message
@@ -82,12 +88,9 @@ def test_a_key_in_lower_case_is_unknown_and_answered_with_the_right_one():
 @pytest.mark.parametrize(
     "key",
     [
-        "LOCKERS",
-        "ELECTOR",
         "EXECUTORS",
         "MONITORS",
         "LISTENERS",
-        "COORDINATION",
     ],
 )
 def test_what_this_release_cannot_honour_is_unknown(key: str):
@@ -164,3 +167,48 @@ def test_every_fault_is_found_and_the_first_is_raised(settings: Any):
 def test_a_lease_that_could_never_be_trusted_is_refused():
     _settings, (fault,) = read_settings({"LEASE": 1, "HEARTBEAT": 0.4})
     assert (fault.code, fault.field) == ("bad_setting", "HEARTBEAT")
+
+
+# Lockers and the elector
+
+LOCKER = {"BACKEND": "django_gocron.lockers.cache.CacheLocker", "OPTIONS": {"cache": "locks"}}
+
+
+def test_lockers_are_named_by_alias():
+    locker = read(LOCKERS={"redis": LOCKER}).lockers["redis"]
+    assert (locker.path, locker.options) == (LOCKER["BACKEND"], {"cache": "locks"})
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("redis", "GOCRON['LOCKERS'] must be a dictionary of lockers by alias"),
+        ({"": LOCKER}, "GOCRON['LOCKERS'] must be a dictionary whose keys are names of 1 to 100 characters"),
+        (
+            {"redis": "CacheLocker"},
+            "GOCRON['LOCKERS']['redis'] must be a dictionary with the dotted path of a class",
+        ),
+        (
+            {"redis": {"OPTIONS": {}}},
+            "GOCRON['LOCKERS']['redis'] must be a dictionary with the dotted path of a class",
+        ),
+        ({"redis": {**LOCKER, "OPTION": {}}}, "Did you mean 'OPTIONS'?"),
+        ({"redis": {**LOCKER, "OPTIONS": ["locks"]}}, "whose 'OPTIONS' are one of names and values"),
+    ],
+)
+def test_a_wrong_locker_is_told_with_its_place(value: object, words: str):
+    assert faults(LOCKERS=value) == [("bad_setting", "LOCKERS")]
+    assert words in message(LOCKERS=value)
+
+
+def test_the_elector_is_one_backend():
+    assert message(ELECTOR="DatabaseElector").startswith(
+        "GOCRON['ELECTOR'] must be a dictionary with the dotted path"
+    )
+
+
+@pytest.mark.parametrize(("coordination", "elects"), [("on", True), ("off", False)])
+def test_with_coordination_off_nobody_is_elected(coordination: str, elects: bool):
+    elector = {"BACKEND": "django_gocron.electors.database.DatabaseElector"}
+    assert read(ELECTOR=elector, COORDINATION=coordination).has_elector is elects
+    assert not read(COORDINATION=coordination).has_elector

@@ -149,6 +149,35 @@ LINES: list[tuple[events.Event, str, str]] = [
         "CRITICAL",
         'engine stalled threads="loop, timer" hopeless=True',
     ),
+    (
+        events.LeadershipGained(at=AT, instance=INSTANCE, name="web-1", term=7),
+        "INFO",
+        'leader         instance="web-1" term=7',
+    ),
+    (
+        events.LeadershipLost(at=AT, instance=INSTANCE, name="web-1", term=7, reason="expired"),
+        "WARNING",
+        'leader no more instance="web-1" term=7 reason="expired"',
+    ),
+    (
+        events.LockNotAcquired(
+            **RUN,
+            reason="lock_busy",
+            locker="redis",
+            key="Sync",
+            holder="web-2, run 9",
+            error="",
+            runs_anyway=False,
+        ),
+        "WARNING",
+        'no lock        job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z locker="redis" key="Sync"'
+        ' reason="lock_busy" holder="web-2, run 9"',
+    ),
+    (
+        events.LockLost(**RUN, locker="redis", key="Sync"),
+        "ERROR",
+        'lock lost      job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z locker="redis" key="Sync"',
+    ),
     (events.JobFinished(**JOB), "INFO", 'job finished   job="Sync"'),
     (
         events.LeaseLost(at=AT, instance=INSTANCE, running=2),
