@@ -15,7 +15,13 @@ from tests.services import Service, find_service, required_services
 
 DATABASE = os.environ.get("GOCRON_TEST_DATABASE", "sqlite")
 DATABASE_DIRECTORIES = ("integration", "concurrency", "contracts", "faults")
-SERVICES_HERE = (DATABASE, "redis", "chromium", *(["pgbouncer"] if DATABASE == "postgresql" else []))
+SERVICES_HERE = (
+    DATABASE,
+    "redis",
+    "memcached",
+    "chromium",
+    *(["pgbouncer"] if DATABASE == "postgresql" else []),
+)
 """What the tests of this run use."""
 
 TOGETHER = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from unittest.mock import patch
@@ -10,6 +10,7 @@ from unittest.mock import patch
 import pytest
 
 from django_gocron import registry
+from django_gocron.backends import Backend
 from django_gocron.clock import Clock
 from django_gocron.engine import parts
 from django_gocron.engine.audit import Audit
@@ -68,6 +69,8 @@ class HandDriven:
         drops: bool = False,
         labels: Sequence[str] = (),
         ahead: timedelta = timedelta(seconds=1),
+        lockers: Mapping[str, Backend] | None = None,
+        elector: Backend | None = None,
         name: str = "by hand",
     ) -> None:
         self.clock = FakeClock(database_now(DATABASE))
@@ -78,6 +81,8 @@ class HandDriven:
             drops=drops,
             labels=tuple(labels),
             name=name,
+            lockers=lockers or {},
+            elector=elector,
             lease=LEASE,
             heartbeat=timedelta(seconds=10),
             ahead=ahead,
@@ -90,6 +95,7 @@ class HandDriven:
         self.memory, self.lease = self.parts.memory, self.parts.lease
         self.recovery = self.parts.recovery
         self.audit = Audit(DATABASE, self.clock, self.lease, self.memory, every=timedelta(seconds=10))
+        self.parts.locks.start()
         self.lease.register()
 
     @property

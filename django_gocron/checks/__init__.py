@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.core import checks
 
 from django_gocron.checks.connecting import check_connections
+from django_gocron.checks.coordination import check_coordination
 from django_gocron.checks.declared import check_declarations
 from django_gocron.checks.routing import check_routers
 from django_gocron.checks.setting import check_commands, check_setting
@@ -23,6 +24,7 @@ WITHOUT_A_DATABASE = (
     check_declarations,
     check_routers,
     check_connections,
+    check_coordination,
     check_zone_data,
 )
 WITH_A_DATABASE = (check_sqlite, check_stored_zones)

@@ -19,7 +19,8 @@ LONG = 300
 """Seconds idle after which load balancers, firewalls and servers are known to drop a connection."""
 
 ENGINE_CONNECTIONS = 4
-"""The most that the engine's own threads have out of a pool at a time: loop, timer, writer, heartbeat."""
+"""The most that the engine's own threads have out of a pool at a time: loop, timer, writer, heartbeat. The elector's,
+and each locker's, come on top."""
 
 POOL_SIZE = 4
 """What psycopg's pool holds where nobody says how many."""
@@ -48,11 +49,13 @@ def _check_pool(using: str, values: Mapping[str, Any], pool: Any) -> Iterator[Ch
             hint="Leave CONN_MAX_AGE out, or set it to 0. The pool keeps connections open.",
             id="gocron.E002",
         )
-    size, needed = _size(pool), get_settings().max_workers + ENGINE_CONNECTIONS
+    current = get_settings()
+    own = ENGINE_CONNECTIONS + current.has_elector + len(current.lockers)
+    size, needed = _size(pool), current.max_workers + own
     if size < needed:
         yield checks.Warning(
             f"The connection pool of DATABASES[{using!r}] holds {size}, but a scheduler with"
-            f" {needed - ENGINE_CONNECTIONS} workers uses up to {needed} at a time: its heartbeat may have to wait"
+            f" {current.max_workers} workers uses up to {needed} at a time: its heartbeat may have to wait"
             " for tasks to end, and the others take it for dead.",
             hint=f"In OPTIONS, write 'pool': {{'max_size': {needed}}} or more; or lower GOCRON['MAX_WORKERS'].",
             id="gocron.W011",

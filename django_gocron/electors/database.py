@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, InterfaceError, connections, router
@@ -25,18 +24,18 @@ from django.db.models import BooleanField, Case, F, QuerySet, Value, When
 
 from django_gocron.conf import get_settings
 from django_gocron.electors.base import Elector
-from django_gocron.exceptions import ConfigurationError, ElectorError
+from django_gocron.electors.options import read_name
+from django_gocron.exceptions import ElectorError
+from django_gocron.lockers.options import read_alias, read_ttl
 from django_gocron.models import Job, Lease
 from django_gocron.models.now import DatabaseNow
-from django_gocron.options import WrongValue, read_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import timedelta
 
-SHORTEST_TTL = timedelta(seconds=1)
-
-LONGEST_NAME = 255
-"""Characters that the row has room for, of the lease's name and of its holder's."""
+LONGEST_HOLDER = 255
+"""Characters that the row has room for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,18 +47,19 @@ class Reading:
 
 
 class DatabaseElector(Elector):
-    """``using`` is a database alias (default: where the scheduler works), ``ttl`` seconds or a timedelta, at least a
-    second, ``name`` the election's, for projects that share a database.
+    """``using`` is an alias of ``DATABASES`` (None: where jobs are written to), ``ttl`` a ``timedelta`` or a number of
+    seconds from 1 second to 30 days, ``name`` the election's: schedulers with another name elect a leader of their own.
 
-    To be called outside of transactions. On SQLite the database's clock is the host's.
+    To be called outside of transactions. On SQLite the database's clock is the host's. Raises ``ConfigurationError``
+    (``bad_backend``) for wrong options; its methods raise ``ElectorError`` (``elector_unavailable``) when the database
+    is away, or cannot be written to.
     """
 
-    def __init__(
-        self, *, using: str | None = None, ttl: timedelta | float = 15, name: str = "leader"
-    ) -> None:
-        self.ttl = _read_ttl(ttl)
-        self._using = _read_alias(using)
-        self._name = _read_name(name)
+    def __init__(self, using: str | None = None, ttl: timedelta | float = 15, name: str = "leader") -> None:
+        alias = using or get_settings().database or router.db_for_write(Job)
+        self._using = read_alias(alias, connections, field="using", setting="DATABASES")
+        self.ttl = read_ttl(ttl)
+        self._name = read_name(name)
 
     def campaign(self, candidate: str, *, name: str) -> int | None:
         with self._answering():
@@ -89,7 +89,7 @@ class DatabaseElector(Elector):
 
     def _renew(self, reading: Reading, name: str) -> int | None:
         mine = self._rows().filter(token=reading.holder, term=reading.term, expires_at__gt=DatabaseNow())
-        renewed = mine.update(holder=name[:LONGEST_NAME], expires_at=DatabaseNow(self.ttl))
+        renewed = mine.update(holder=name[:LONGEST_HOLDER], expires_at=DatabaseNow(self.ttl))
         return reading.term if renewed else None
 
     def _take(self, reading: Reading, candidate: str, name: str) -> int | None:
@@ -97,7 +97,7 @@ class DatabaseElector(Elector):
         free = self._rows().filter(term=reading.term).exclude(token__gt="", expires_at__gt=DatabaseNow())
         taken = free.update(
             token=candidate,
-            holder=name[:LONGEST_NAME],
+            holder=name[:LONGEST_HOLDER],
             term=F("term") + 1,
             acquired_at=DatabaseNow(),
             expires_at=DatabaseNow(self.ttl),
@@ -116,30 +116,3 @@ class DatabaseElector(Elector):
             connections[self._using].close_if_unusable_or_obsolete()
             message = f"The database {self._using!r} does not answer: {str(error).strip()}"
             raise ElectorError(message, code="elector_unavailable") from error
-
-
-def _read_ttl(value: object) -> timedelta:
-    try:
-        ttl = read_duration(value)
-    except WrongValue as error:
-        raise _wrong("ttl", f"must be {error}, not {value!r}.") from None
-    if ttl < SHORTEST_TTL:
-        raise _wrong("ttl", f"must be at least a second, not {value!r}.")
-    return ttl
-
-
-def _read_alias(value: str | None) -> str:
-    alias = value or get_settings().database or router.db_for_write(Job)
-    if alias not in connections.settings:
-        raise _wrong("using", f"must be an alias of DATABASES, not {value!r}.")
-    return alias
-
-
-def _read_name(value: object) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME:
-        raise _wrong("name", f"must be a text of 1 to {LONGEST_NAME} characters, not {value!r}.")
-    return value
-
-
-def _wrong(option: str, text: str) -> ConfigurationError:
-    return ConfigurationError(f"{option} {text}", code="bad_backend", field=option)

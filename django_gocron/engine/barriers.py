@@ -58,9 +58,12 @@ POINTS = (
     "resign.before",
     "resign.inside",
     "resign.after",
+    "elect.before",
+    "elect.after",
 )
 """``record`` is within a claim's transaction, on both sides of the rows' insertion; ``take`` is a claim of queued
-runs; ``resign`` is an instance's last transaction. ``inside`` is when all is written and nothing committed."""
+runs; ``resign`` is an instance's last transaction; ``elect`` is on both sides of what an elector is asked, and reached
+only where there is one. ``inside`` is when all is written and nothing committed."""
 
 LOOK_AGAIN = 0.01
 """Seconds between two looks for the file that ends a ``wait``."""

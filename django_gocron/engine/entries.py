@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from django_gocron.context import Cancellation, Cause
+from django_gocron.engine.everywhere import is_of_an_instance
 from django_gocron.engine.memory import Entry
 from django_gocron.models import Run
 from django_gocron.models.choices import Coordination, Origin, Overlap, Reason
@@ -13,6 +14,7 @@ from django_gocron.planning import Misfire
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from uuid import UUID
 
     from django_gocron.models import Job
 
@@ -22,7 +24,17 @@ DEFAULT_LOCKER = "default"
 
 def lock_key(job: Job) -> str:
     """What two runs of a job that may not overlap have in common, or "" where they may."""
-    return "" if job.overlap == Overlap.ALLOW else str(job.pk)
+    return "" if job.overlap == Overlap.ALLOW else job_key(job)
+
+
+def job_key(job: Job) -> str:
+    """The lock of a job that one instance runs at a time."""
+    return str(job.pk)
+
+
+def instance_key(job_id: int, instance_id: UUID) -> str:
+    """The lock of a job that every instance runs for itself: it excludes only runs of the same instance."""
+    return f"{job_id}@{instance_id}"
 
 
 def new_run(job: Job, *, status: str, scheduled_for: datetime, reason: str = "", **values: object) -> Run:
@@ -74,6 +86,7 @@ def make_entry(run: Run, job: Job, missed: tuple[datetime, datetime, int] | None
         overlap=job.overlap,
         max_queued=job.max_queued,
         claimed_at=run.claimed_at,
+        is_local=is_of_an_instance(run),
         has_queued=run.reason == Reason.OVERLAP,
         is_caught_up=job.misfire == Misfire.RUN_ALL and due_at < (run.claimed_at or due_at),
         cancellation=_cancellation_of(run),

@@ -9,7 +9,7 @@ from django_gocron.models import Run
 from django_gocron.models.choices import Reason, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from django.db.models import QuerySet
 
@@ -32,13 +32,15 @@ def queued_keys(using: str, entries: Sequence[Entry]) -> set[str]:
     keys = {entry.lock_key for entry in entries if entry.must_queue}
     if not keys:
         return set()
-    jobs = {entry.job_id for entry in entries if entry.must_queue}
-    waiting = waiting_ticks(using, jobs).values_list("lock_key", flat=True)
-    return set(read(using, lambda: list(waiting))) & keys
+    waiting = waiting_ticks(using, [entry for entry in entries if entry.must_queue])
+    return set(read(using, lambda: list(waiting.values_list("lock_key", flat=True))))
 
 
-def waiting_ticks(using: str, job_ids: Collection[int]) -> QuerySet[Run]:
-    """Ticks of these jobs that wait for the end of a live run, or have just been taken from the queue."""
+def waiting_ticks(using: str, entries: Sequence[Entry]) -> QuerySet[Run]:
+    """Ticks with the lock keys of these that wait for the end of a live run, or have just been taken from the queue."""
     return Run.objects.using(using).filter(
-        job__in=job_ids, status__in=(Status.QUEUED, Status.CLAIMED), reason=Reason.OVERLAP
+        job__in={entry.job_id for entry in entries},
+        lock_key__in={entry.lock_key for entry in entries},
+        status__in=(Status.QUEUED, Status.CLAIMED),
+        reason=Reason.OVERLAP,
     )

@@ -8,6 +8,7 @@ from django_gocron.engine import barriers
 from django_gocron.planning import PUNCTUAL
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime, timedelta
 
     from django_gocron.clock import Clock
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from django_gocron.engine.capacity import Capacity
     from django_gocron.engine.claims import Claims
     from django_gocron.engine.heartbeat import Heartbeat
+    from django_gocron.engine.leadership import AlwaysLeader, Leadership
+    from django_gocron.engine.local_claims import LocalClaims
     from django_gocron.engine.memory import Entry, Memory
     from django_gocron.engine.queue_claims import QueueClaims
     from django_gocron.engine.recovery import Recovery
@@ -37,6 +40,7 @@ class Loop:
         memory: Memory,
         capacity: Capacity,
         claims: Claims,
+        local_claims: LocalClaims,
         queue: QueueClaims,
         sweep: Sweep,
         recovery: Recovery,
@@ -44,6 +48,7 @@ class Loop:
         retention: Retention,
         cancel_requests: CancelRequests,
         heartbeat: Heartbeat,
+        leadership: Leadership | AlwaysLeader,
         wakeup: Wakeup,
         ahead: timedelta,
         poll: timedelta,
@@ -52,6 +57,7 @@ class Loop:
         self._memory = memory
         self._capacity = capacity
         self._claims = claims
+        self._local_claims = local_claims
         self._queue = queue
         self._sweep = sweep
         self._recovery = recovery
@@ -60,6 +66,7 @@ class Loop:
         self._cancel_requests = cancel_requests
         self._was_woken = False
         self._heartbeat = heartbeat
+        self._leadership = leadership
         self._wakeup = wakeup
         self._ahead = ahead
         self._poll = poll.total_seconds()
@@ -76,18 +83,23 @@ class Loop:
         self._was_woken = self._wakeup.wait(self._seconds_to_next())
 
     def claim(self, now: datetime) -> int:
-        """Claim what is due soon after ``now`` and what is queued; answer how many runs that were."""
-        taken = claimed = 0
-        is_queued = self._queue.is_anything_waiting(now + self._ahead)
+        """Claim what is due soon after ``now`` and what is queued; answer how many runs that were. A follower claims
+        only what no other instance may have, and gives back what it held as a leader."""
+        taken, leads = 0, self._leadership.is_leader
+        if not leads:
+            self._give_back(lambda entry: not entry.is_local, now)
+        is_queued = self._queue.is_anything_waiting(now + self._ahead, shared=leads)
         if is_queued:
-            entries = self._queue.claim(now, slots=self._capacity.queue_slots)
+            entries = self._queue.claim(now, slots=self._capacity.queue_slots, shared=leads)
             barriers.reach("take.after", entries)
             taken = self._hold(entries)
-        self._next_due_at = self._claims.next_due_at()
-        if self._next_due_at is not None and self._next_due_at <= now + self._ahead:
-            claimed = self._hold(self._claims.claim(now, room=self._capacity.room))
-            self._next_due_at = self._claims.next_due_at()
-        self._wakeup.awaits_ends = is_queued or self._is_behind(now)
+        claimed = self._hold(self._local_claims.claim(now, room=self._capacity.room))
+        next_due_at = self._claims.next_due_at() if leads else None
+        if next_due_at is not None and next_due_at <= now + self._ahead:
+            claimed += self._hold(self._claims.claim(now, room=self._capacity.room))
+            next_due_at = self._claims.next_due_at()
+        self._next_due_at = min(filter(None, (next_due_at, self._local_claims.next_due_at)), default=None)
+        self._wakeup.awaits_ends = is_queued or self._is_behind(now) or self._local_claims.awaits_ends
         return taken + claimed
 
     def _hold(self, entries: list[Entry]) -> int:
@@ -101,13 +113,16 @@ class Loop:
         return self._next_due_at is not None and self._next_due_at <= now
 
     def _give_back_late(self, now: datetime) -> None:
-        """What should have started a second ago and has not is for others to have. Should the answer get lost, the
-        audit finds what is still ours."""
-        late = self._memory.withdraw_late(now - PUNCTUAL)
+        """What should have started a second ago and has not is for others to have."""
+        self._give_back(lambda entry: entry.waits_since < now - PUNCTUAL, now)
+
+    def _give_back(self, where: Callable[[Entry], bool], now: datetime) -> None:
+        """Should the answer get lost, the audit finds what is still ours."""
+        held = self._memory.withdraw_held(where)
         try:
-            self._queue.give_back(late, now)
+            self._queue.give_back(held, now)
         finally:
-            self._memory.forget(late)
+            self._memory.forget(held)
 
     def _look_after_others(self) -> None:
         now = self._clock.boottime()

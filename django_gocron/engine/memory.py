@@ -29,7 +29,7 @@ from django_gocron.context import Cancellation
 from django_gocron.models.choices import Origin, Overlap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from datetime import datetime, timedelta
     from uuid import UUID
 
@@ -79,6 +79,8 @@ class Entry:
     overlap: str = ""
     max_queued: int = 1
     is_caught_up: bool = False
+    is_local: bool = False
+    """Whether this instance alone may have the run; others have runs of their own of its tick."""
     has_queued: bool = False
     """Whether it has waited in the queue for the end of the job's live run."""
     claimed_at: datetime | None = None
@@ -195,10 +197,10 @@ class Memory:
                 self._set(entry, State.GIVING_BACK)
         return found
 
-    def withdraw_late(self, before: datetime) -> list[Entry]:
-        """Move what is held, and was due and ours ``before`` an instant, to ``giving_back``, and answer it."""
+    def withdraw_held(self, where: Callable[[Entry], bool]) -> list[Entry]:
+        """Move what is held and for which ``where`` holds to ``giving_back``, and answer it."""
         with self._changed:
-            found = [entry for entry in self.held() if entry.waits_since < before]
+            found = [entry for entry in self.held() if where(entry)]
             for entry in found:
                 self._set(entry, State.GIVING_BACK)
         return found

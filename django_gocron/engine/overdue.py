@@ -3,7 +3,8 @@
 Having waited, they are overdue like any other, and the misfire policy is asked again. So their rows are deleted (none
 of them has begun) and the job's next tick is the earliest of them again: the next claim plans them together with
 whatever else is overdue. Ticks before one that has a row of its own cannot be planned again; of these the policy is
-asked here.
+asked here, and so it is of ticks that an instance has for itself: they are planned in its memory, and no state knows
+of them. The ticks of one scope have nothing to do with those of another.
 
 All under the locks of the state rows; a job that somebody is editing is left for the next look.
 """
@@ -36,6 +37,13 @@ if TYPE_CHECKING:
     from django_gocron.planning import Definition
 
 
+class _Line(NamedTuple):
+    """Ticks that are judged together: of one job, in one scope."""
+
+    job_id: int
+    scope: str
+
+
 class _Row(NamedTuple):
     pk: int
     job_id: int
@@ -45,7 +53,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Passed:
-    """Rows of one job that do not run, and as what they end."""
+    """Rows of one line that do not run, and as what they end."""
 
     status: Status
     reason: Reason
@@ -64,7 +72,6 @@ def is_overdue(now: datetime) -> Q:
         reason__in=(Reason.GIVEN_BACK, Reason.RECOVERED),
         origin=Origin.SCHEDULE,
         attempt=1,
-        scope="",
         available_at__lt=now - PUNCTUAL,
     )
 
@@ -86,37 +93,40 @@ def _plan_again(using: str, job_ids: Collection[int], now: datetime) -> tuple[se
     kept: set[int] = set()
     facts: list[events.Event] = []
     withdrawn: list[JobState] = []
-    for job_id, mine in rows.items():
-        movable = _withdraw(using, jobs[job_id], states[job_id], mine)
+    for line, mine in rows.items():
+        job, state = jobs[line.job_id], states[line.job_id]
+        movable = [] if line.scope else _withdraw(using, job, state, mine)
         if movable:
-            withdrawn.append(states[job_id])
+            withdrawn.append(state)
         fixed = mine[: len(mine) - len(movable)]
-        passed = _pass_over(jobs[job_id], fixed, now, running.get(job_id))
+        passed = _pass_over(job, fixed, now, running.get(line))
         if passed:
-            facts.append(_end(using, jobs[job_id], passed, now))
+            facts.append(_end(using, job, passed, now))
         kept.update(row.pk for row in fixed if not passed or row not in passed.rows)
     if withdrawn:
         save_states(using, withdrawn, PLANNED)
     return kept, facts
 
 
-def _read_rows(using: str, job_ids: Collection[int], now: datetime) -> dict[int, list[_Row]]:
-    rows: dict[int, list[_Row]] = defaultdict(list)
+def _read_rows(using: str, job_ids: Collection[int], now: datetime) -> dict[_Line, list[_Row]]:
+    rows: dict[_Line, list[_Row]] = defaultdict(list)
     overdue = find_overdue(using, now).filter(job__in=job_ids).order_by("pk").select_for_update()
-    for pk, job_id, tick, due_at in overdue.values_list("pk", "job_id", "scheduled_for", "available_at"):
-        rows[job_id].append(_Row(pk, job_id, tick, due_at or tick))
-    return {job_id: sorted(mine, key=lambda row: row.tick) for job_id, mine in rows.items()}
+    columns = ("pk", "job_id", "scope", "scheduled_for", "available_at")
+    for pk, job_id, scope, tick, due_at in overdue.values_list(*columns):
+        rows[_Line(job_id, scope)].append(_Row(pk, job_id, tick, due_at or tick))
+    return {line: sorted(mine, key=lambda row: row.tick) for line, mine in rows.items()}
 
 
-def _find_running(using: str, rows: dict[int, list[_Row]]) -> dict[int, datetime]:
-    """The latest other tick of each job that runs, or has run, or will."""
+def _find_running(using: str, rows: dict[_Line, list[_Row]]) -> dict[_Line, datetime]:
+    """The latest other tick of each line that runs, or has run, or will."""
     ids = [row.pk for mine in rows.values() for row in mine]
-    others = (
-        Run.objects.using(using).filter(job__in=rows, origin=Origin.SCHEDULE, scope="").exclude(pk__in=ids)
-    )
+    jobs, scopes = {line.job_id for line in rows}, {line.scope for line in rows}
+    ticks = Run.objects.using(using).filter(job__in=jobs, scope__in=scopes, origin=Origin.SCHEDULE)
+    others = ticks.exclude(pk__in=ids)
     passed_over = (Status.MISSED, Status.COALESCED, Status.SKIPPED)
-    running = others.exclude(status__in=passed_over).order_by().values_list("job_id")
-    return dict(running.annotate(tick=Max("scheduled_for")))
+    running = others.exclude(status__in=passed_over).order_by().values_list("job_id", "scope")
+    latest = running.annotate(tick=Max("scheduled_for"))
+    return {_Line(job_id, scope): tick for job_id, scope, tick in latest}
 
 
 def _withdraw(using: str, job: Job, state: JobState, rows: Sequence[_Row]) -> Sequence[_Row]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.utils.module_loading import import_string
 
+from django_gocron.electors.base import Elector
 from django_gocron.engine.audit import Audit
 from django_gocron.engine.cancelling import CancelRequests
 from django_gocron.engine.capacity import Capacity
@@ -15,7 +16,9 @@ from django_gocron.engine.completions import Completions
 from django_gocron.engine.dispatch import Dispatch
 from django_gocron.engine.external_locks import ExternalLocks
 from django_gocron.engine.heartbeat import Heartbeat
+from django_gocron.engine.leadership import AlwaysLeader, Leadership
 from django_gocron.engine.lease import Lease
+from django_gocron.engine.local_claims import LocalClaims
 from django_gocron.engine.loop import Loop
 from django_gocron.engine.memory import Memory
 from django_gocron.engine.queue_claims import QueueClaims
@@ -53,6 +56,7 @@ class Options:
     labels: tuple[str, ...]
     name: str
     lockers: Mapping[str, Backend] = field(default_factory=dict)
+    elector: Backend | None = None
     lease: timedelta
     heartbeat: timedelta
     ahead: timedelta
@@ -79,6 +83,7 @@ class Parts:
     capacity: Capacity
     lease: Lease
     locks: ExternalLocks
+    leadership: Leadership | AlwaysLeader
     heartbeat: Heartbeat
     completions: Completions
     executor: Executor
@@ -105,6 +110,7 @@ def assemble(options: Options, clock: Clock) -> Parts:
     )
     vigil = Vigil(options.lease)
     heartbeat = Heartbeat(using, clock, lease, memory, vigil, every=options.heartbeat)
+    leadership = _make_leadership(options, clock, lease, wakeup)
     locks = ExternalLocks(using, options.lockers, clock, memory, lease)
     completions = Completions(using, clock, memory, locks)
     executor: Executor = import_string(EXECUTOR)(clock, workers=options.workers)
@@ -120,6 +126,7 @@ def assemble(options: Options, clock: Clock) -> Parts:
         memory=memory,
         capacity=capacity,
         claims=Claims(using, lease, ahead=options.ahead),
+        local_claims=LocalClaims(using, lease, ahead=options.ahead),
         queue=QueueClaims(using, lease, ahead=options.ahead),
         sweep=sweep,
         recovery=recovery,
@@ -127,6 +134,7 @@ def assemble(options: Options, clock: Clock) -> Parts:
         retention=Retention(using, clock),
         cancel_requests=cancel_requests,
         heartbeat=heartbeat,
+        leadership=leadership,
         wakeup=wakeup,
         ahead=options.ahead,
         poll=options.poll,
@@ -148,6 +156,7 @@ def assemble(options: Options, clock: Clock) -> Parts:
         capacity=capacity,
         lease=lease,
         locks=locks,
+        leadership=leadership,
         heartbeat=heartbeat,
         completions=completions,
         executor=executor,
@@ -160,3 +169,13 @@ def assemble(options: Options, clock: Clock) -> Parts:
         vigil=vigil,
         wakeup=wakeup,
     )
+
+
+def _make_leadership(
+    options: Options, clock: Clock, lease: Lease, wakeup: Wakeup
+) -> Leadership | AlwaysLeader:
+    """Raises ``ConfigurationError`` (``bad_backend``) for an elector that cannot be made."""
+    if options.elector is None:
+        return AlwaysLeader()
+    elector = options.elector.make(Elector)  # type: ignore[type-abstract]
+    return Leadership(options.using, clock, lease, elector, on_gain=wakeup.wake)

@@ -3,7 +3,7 @@
 A tick joins it at its instant, under the lock of the job's state row, where it finds the job's lock held or other ticks
 waiting. ``queue``: no more than ``max_queued`` wait, a further one is skipped. ``queue_latest``: a further one takes
 the place of the oldest. Ticks that are being caught up with all wait. Whoever is free takes the oldest once the lock
-is.
+is. Where every instance runs the job, each has a lock and a queue of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from django_gocron.models import Run
 from django_gocron.models.choices import Overlap, Reason, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from django.db.models import QuerySet
@@ -73,10 +73,10 @@ class Queues:
         states = lock_free_states(self._using, {entry.job_id for entry in entries})
         claimed = set(self._claimed(entries).values_list("pk", flat=True))
         busy = held_keys(self._using, entries)
-        waiting = self._read_waiting(states, entries)
+        waiting = self._read_waiting([entry for entry in entries if entry.job_id in states])
         moves = _Moves()
         for entry in sorted(entries, key=lambda entry: entry.scheduled_for):
-            line = waiting[entry.job_id]
+            line = waiting[entry.lock_key]
             must_wait = entry.lock_key in busy or (entry.must_queue and line)
             if must_wait and entry.job_id in states and entry.run_id in claimed:
                 _join_line(moves, entry, line)
@@ -88,16 +88,14 @@ class Queues:
             claims_of(self._using, entries).filter(status=Status.CLAIMED).order_by("pk").select_for_update()
         )
 
-    def _read_waiting(
-        self, job_ids: Collection[int], entries: Sequence[Entry]
-    ) -> dict[int, deque[dict[str, Any]]]:
-        """The other ticks that wait, by job, the oldest first; locked, since one that was just taken may be
+    def _read_waiting(self, entries: Sequence[Entry]) -> dict[str, deque[dict[str, Any]]]:
+        """The other ticks that wait, by lock key, the oldest first; locked, since one that was just taken may be
         starting."""
-        waiting: dict[int, deque[dict[str, Any]]] = defaultdict(deque)
-        others = waiting_ticks(self._using, job_ids).exclude(pk__in=[entry.run_id for entry in entries])
-        rows = others.order_by("pk").select_for_update().values("pk", *IDENTITY)
+        waiting: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
+        others = waiting_ticks(self._using, entries).exclude(pk__in=[entry.run_id for entry in entries])
+        rows = others.order_by("pk").select_for_update().values("pk", "lock_key", *IDENTITY)
         for row in sorted(rows, key=itemgetter("scheduled_for")):
-            waiting[row["job_id"]].append(row)
+            waiting[row["lock_key"]].append(row)
         return waiting
 
     def _write(self, moves: _Moves, states: dict[int, JobState], now: datetime) -> None:

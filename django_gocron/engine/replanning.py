@@ -6,6 +6,9 @@ queued for later are withdrawn (their rows deleted: none of them has begun, and 
 for this transaction and then finds no row), and the next tick is set. Changed timing is planned from now. Where only
 the manner of running changed, the next tick is the first that is not settled, the withdrawn ones included.
 
+Jobs that every instance runs for itself have no next tick here: each instance plans theirs in memory (see
+local_claims), and notices by the version that its plan is old. What it has claimed ahead is withdrawn all the same.
+
 ``planned_through`` comes down to the latest tick that kept its row, so that a withdrawn tick can have another.
 """
 
@@ -22,6 +25,7 @@ from django.db.models import F, JSONField, Q, Value
 from django_gocron import events, registry
 from django_gocron.conf import get_settings
 from django_gocron.engine.database import unit
+from django_gocron.engine.everywhere import jobs_everywhere, runs_everywhere
 from django_gocron.engine.wakeup import notify
 from django_gocron.exceptions import ArgumentsError, GocronError
 from django_gocron.models import Job, JobState, Run
@@ -74,7 +78,7 @@ def find_changed(using: str, limit: int = BATCH) -> list[int]:
 
 def find_idle(using: str, limit: int = BATCH) -> list[int]:
     """Enabled jobs with a schedule (neither SQL's NULL nor JSON's null), not finished nor broken, that have no next run
-    and no row that would set one."""
+    and no row that would set one; of those that every instance runs, only what is not theirs to have so."""
     live = Run.objects.filter(status__in=LIVE, job__isnull=False, scope="").values("job")
     idle = (
         JobState.objects.using(using)
@@ -85,6 +89,7 @@ def find_idle(using: str, limit: int = BATCH) -> list[int]:
         .exclude(job__schedule=Value(None, JSONField()))
         .filter(Q(job__paused_at__isnull=True) | Q(job__paused_until__isnull=False))
         .exclude(pk__in=live)
+        .exclude(anchor_at__isnull=False, next_tick_at__isnull=True, job__in=jobs_everywhere())
     )
     return list(idle.order_by("pk").values_list("pk", flat=True)[:limit])
 
@@ -167,11 +172,15 @@ def _mark_seen(using: str, states: Sequence[JobState], jobs: dict[int, Job]) -> 
 
 def _withdraw(batch: _Batch, ids: Sequence[int]) -> None:
     """Delete the runs of these jobs that were to begin later; note which ticks they were, and which kept a row."""
-    runs = Run.objects.using(batch.using).filter(job__in=ids, origin=Origin.SCHEDULE, scope="")
-    waiting = runs.filter(status__in=(Status.CLAIMED, Status.QUEUED), attempt=1, available_at__gt=batch.now)
-    rows = list(waiting.select_for_update().order_by("pk").values_list("pk", "job_id", "scheduled_for"))
-    for _pk, job_id, scheduled_for in rows:
-        batch.withdrawn[job_id].append(scheduled_for)
+    ticks = Run.objects.using(batch.using).filter(job__in=ids, origin=Origin.SCHEDULE)
+    runs = ticks.filter(scope="")
+    waiting = ticks.filter(status__in=(Status.CLAIMED, Status.QUEUED), attempt=1, available_at__gt=batch.now)
+    rows = list(
+        waiting.select_for_update().order_by("pk").values_list("pk", "job_id", "scheduled_for", "scope")
+    )
+    for _pk, job_id, scheduled_for, scope in rows:
+        if not scope:
+            batch.withdrawn[job_id].append(scheduled_for)
     Run.objects.using(batch.using).filter(pk__in=[row[0] for row in rows]).delete()
     later = runs.filter(scheduled_for__gt=batch.now).order_by("scheduled_for")
     for job_id, scheduled_for in later.values_list("job_id", "scheduled_for"):
@@ -196,7 +205,7 @@ def _plan_state(batch: _Batch, job: Job, state: JobState, *, force: bool) -> Non
     except GocronError as error:
         batch.publish(break_state(state, job, error, batch.now))
     else:
-        set_next(state, definition, tick)
+        set_next(state, definition, None if runs_everywhere(job) else tick)
         _note_finish(batch, job, state, tick)
 
 
@@ -243,7 +252,9 @@ def _choose_tick(
     after = resumes_at - MICROSECOND if resumes_at else batch.now
     is_first = state.anchor_at is None
     state.anchor_at = anchor = job.starts_at or state.anchor_at or batch.now
-    if is_first or (state.planned_through is None and state.run_count == 0):
+    if runs_everywhere(job):  # of which the first is each instance's own
+        tick = next_tick(definition, anchor=anchor, after=after)
+    elif is_first or (state.planned_through is None and state.run_count == 0):
         tick = first_tick(definition, anchor=anchor, now=after)
     else:
         tick = next_tick(definition, anchor=anchor, after=max(after, state.planned_through or after))

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django_gocron import events
+from django_gocron.engine.everywhere import is_of_an_instance
 from django_gocron.models import Job, Run
 from django_gocron.models.choices import OnLost, Origin, Reason, Status
 from django_gocron.planning import LONGEST
@@ -61,14 +62,16 @@ def retry_failed(using: str, failures: Sequence[Failure]) -> list[events.Event]:
 
 
 def retry_lost(using: str, runs: Sequence[Run], now: datetime) -> list[events.Event]:
-    """Queue the next attempt, due at once, of each lost run whose job asks for it; not of jobs in quarantine. The
-    rows are complete, their jobs loaded; inside the transaction that declares them lost."""
+    """Queue the next attempt, due at once, of each lost run whose job asks for it; not of jobs in quarantine, and not
+    of runs that only the instance may have that has lost them. The rows are complete, their jobs loaded; inside the
+    transaction that declares them lost."""
     return _queue(
         using,
         [
             _next_attempt(run, now)
             for run in runs
-            if run.job and run.job.on_lost == OnLost.RETRY and _may_retry(run, run.job, now)
+            if run.job and run.job.on_lost == OnLost.RETRY and not is_of_an_instance(run)
+            if _may_retry(run, run.job, now)
         ],
         now,
     )

@@ -7,7 +7,8 @@ A run's way through it, and the thread that has it:
     executor   holds it until the instant, begins, runs             (dispatch, executors)
     writer     writes the result                                    (completions)
 
-Beside them the heartbeat renews the lease, and the listener wakes the loop when somebody edits a job.
+Beside them the heartbeat renews the lease, the listener wakes the loop when somebody edits a job, and where a leader is
+elected one thread more campaigns.
 
 States of a scheduler: new -> started -> stopping -> stopped, moved by whoever calls ``start`` and ``shutdown``; it is
 not started twice. Every thread ends at the stop; only user code in a thread cannot be made to.
@@ -26,6 +27,7 @@ from django_gocron.clock import SystemClock
 from django_gocron.conf import get_settings
 from django_gocron.engine.database import database
 from django_gocron.engine.heartbeat import measure
+from django_gocron.engine.leadership import Leadership
 from django_gocron.engine.outage import Outage
 from django_gocron.engine.parts import Options, assemble
 from django_gocron.engine.stopping import Stop
@@ -43,6 +45,9 @@ WRITER_WAIT, BLOCKED_WAIT = 1.0, 0.02
 
 GATHERING = 0.01
 """Seconds in which results gather for the next batch, once several have come while one was being written."""
+
+WATCHED = ("loop", "timer", "writer")
+"""Threads that must not stall: without them nothing runs. That of the elector may wait for what others have built."""
 
 ONE_PRESS = 0.5
 """Seconds within which two requests to stop are one."""
@@ -104,6 +109,7 @@ class Scheduler:
             labels=tuple(labels),
             name=name,
             lockers=settings.lockers if settings.coordination == "on" else {},
+            elector=settings.elector if settings.has_elector else None,
             lease=settings.lease,
             heartbeat=settings.heartbeat,
             ahead=settings.claim_ahead if ahead is None else ahead,
@@ -119,7 +125,7 @@ class Scheduler:
         self._stop = Stop(self.parts, self._threads, self._listener)
         self._stop_requested = StopRequest()
         self._stop_asked_at = 0.0
-        self.parts.vigil.watch([thread for thread in self._threads if thread.name != "heartbeat"])
+        self.parts.vigil.watch([thread for thread in self._threads if thread.name in WATCHED])
         self.has_failed = False
         """Whether it stops because its own threads do not work any more; then its process is to end."""
 
@@ -150,6 +156,7 @@ class Scheduler:
         self.parts.sweep.start()
         self.parts.sweep.step()
         self.parts.lease.register()
+        self.parts.leadership.campaign()
         self.parts.locks.start()
         self.parts.executor.start()
         self._listener.start()
@@ -202,12 +209,15 @@ class Scheduler:
 
     def _make_threads(self) -> list[EngineThread]:
         parts = self.parts
-        return [
+        threads = [
             self._thread("loop", parts.loop.step, parts.wakeup.wake),
             self._thread("timer", parts.timer.tick, parts.memory.wake),
             self._thread("writer", self._write, parts.completions.wake),
             self._thread("heartbeat", self._beat, parts.heartbeat.wake),
         ]
+        if isinstance(parts.leadership, Leadership):
+            threads.append(self._thread("elector", parts.leadership.step, parts.leadership.wake))
+        return threads
 
     def _thread(self, name: str, step: Callable[[], None], wake: Callable[[], None]) -> EngineThread:
         return EngineThread(name, self.options.using, self._outage, step, wake)

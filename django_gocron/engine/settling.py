@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django_gocron.engine.database import skips_locked
+from django_gocron.engine.everywhere import jobs_everywhere
 from django_gocron.engine.replanning import is_active, save_states, set_next
 from django_gocron.exceptions import ScheduleError
 from django_gocron.models import Job, JobState, Run
@@ -70,11 +71,12 @@ def save_settled(using: str, settled: Mapping[int, tuple[JobState, datetime]]) -
 
 def _find_waiting(using: str, states: Sequence[JobState]) -> QuerySet[Job]:
     """The jobs whose next tick counts from the completion of the last, and which has ended: neither is one planned nor
-    does a run of one live. The end of a run by hand changes nothing of that."""
+    does a run of one live. The end of a run by hand changes nothing of that; what every instance runs, each follows for
+    itself."""
     unplanned = [state.pk for state in states if state.next_tick_at is None]
     live = Run.objects.filter(job__in=unplanned, origin=Origin.SCHEDULE, scope="", status__in=LIVE)
     counting = Job.objects.using(using).filter(pk__in=unplanned, interval_from_completion=True)
-    return counting.exclude(pk__in=live.values("job"))
+    return counting.exclude(pk__in=live.values("job")).exclude(pk__in=jobs_everywhere())
 
 
 def _plan_from_completion(job: Job, state: JobState, finished_at: datetime) -> None:

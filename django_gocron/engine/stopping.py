@@ -1,6 +1,7 @@
 """The stop, step by step. It always ends.
 
-1. The loop ends: nothing more is claimed. What is held goes back to the queue, for others to have at once.
+1. The loop ends: nothing more is claimed. What is held goes back to the queue, leadership is resigned, for others to
+   have at once.
 2. What executes is waited for, the heartbeat going on; it is then asked to end, and has a moment for that.
 3. The timer ends. What was started and has not begun goes back to the queue too.
 4. Results are written.
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 from django_gocron import events
 from django_gocron.context import Cause
 from django_gocron.engine import barriers
-from django_gocron.engine.database import DATABASE_ERRORS, in_engine_thread, statement
+from django_gocron.engine.database import DATABASE_ERRORS, engine_thread, in_engine_thread, statement
 from django_gocron.engine.memory import BEGUN, IN_A_SLOT, State
 from django_gocron.engine.recovery import stop_instance
 from django_gocron.engine.requeueing import hand_over
@@ -35,6 +36,9 @@ logger = logging.getLogger("django_gocron")
 
 CANCEL_GRACE = 2.0
 """Seconds that runs have to end which were asked to."""
+
+RESIGN_GRACE = 1.0
+"""Seconds that the elector has to end its campaign, and to hear that it is over."""
 
 WRITE_GRACE = 5.0
 """Seconds that the last results have to be written, and that a thread has to end its step."""
@@ -59,6 +63,7 @@ class Stop:
         self._listener.stop()
         self._threads["loop"].stop(WRITE_GRACE)
         self._give_back(State.HELD)
+        self._resign()
         self._announce(timeout)
         if not self._wait_for(IN_A_SLOT, timeout.total_seconds()):
             self._ask_to_end()
@@ -69,6 +74,21 @@ class Stop:
         for name in ("writer", "heartbeat"):
             self._threads[name].stop(WRITE_GRACE)
         return self._finish()
+
+    def _resign(self) -> None:
+        """An elector is others' code, and may hang: nobody waits for it for long."""
+        elector = self._threads.get("elector")
+        if elector is None:
+            return
+        elector.stop(RESIGN_GRACE)
+        if not elector.is_alive:
+            thread = threading.Thread(target=self._resign_now, name="gocron-resign", daemon=True)
+            thread.start()
+            thread.join(RESIGN_GRACE)
+
+    def _resign_now(self) -> None:
+        with engine_thread(self._parts.using):
+            self._parts.leadership.resign()
 
     def _ask_to_end(self) -> None:
         """Coroutines are cancelled by that; functions that look can end too."""

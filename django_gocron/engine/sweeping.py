@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from django_gocron.conf import get_settings
 from django_gocron.engine.replanning import find_changed, find_idle, replan
 from django_gocron.models import Job, JobState
+from django_gocron.models.choices import Coordination
 from django_gocron.models.definitions import fingerprint, read_definition
 from django_gocron.planning import MICROSECOND, FirstRun, next_tick
 from django_gocron.schedules import EveryRandom
@@ -43,9 +44,12 @@ class Sweep:
         self._is_first_round = True
 
     def start(self) -> None:
-        """What a starting scheduler looks at again: jobs that were broken, since the code may have changed."""
+        """What a starting scheduler looks at again: jobs that were broken, since the code may have changed, and those
+        that run everywhere or not as the settings say."""
         broken = JobState.objects.using(self._using).exclude(broken_code="").values_list("pk", flat=True)
         replan(self._using, list(broken), force=True)
+        unlocked = Job.objects.using(self._using).exclude(coordination=Coordination.LOCKED)
+        replan(self._using, list(unlocked.values_list("pk", flat=True)))
 
     def step(self) -> None:
         """One pass. Raises ``DatabaseError`` when the database is away."""

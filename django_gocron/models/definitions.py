@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from django.core.serializers.json import DjangoJSONEncoder
 
+from django_gocron.conf import get_settings
 from django_gocron.exceptions import ScheduleError
+from django_gocron.models.choices import Coordination
 from django_gocron.models.fields import Unreadable
 from django_gocron.planning import Definition, FirstRun, Misfire
 from django_gocron.schedules import Schedule
@@ -97,9 +99,11 @@ def read_definition(job: Job) -> Definition:
 def fingerprint(job: Job, zone_name: str) -> str:
     """A hash of what a plan is made from: first of the timing, then of the execution, 32 characters each.
 
-    It is taken of the values read, in one canonical form, so that the text a database gives back does not matter.
+    It is taken of the values read, in one canonical form, so that the text a database gives back does not matter. What
+    ``unlocked`` means hangs on whether the project has an elector, so that is part of it.
     """
-    return _hash(job, TIMING, zone_name) + _hash(job, EXECUTION, "")
+    is_led = job.coordination == Coordination.UNLOCKED and get_settings().has_elector
+    return _hash(job, TIMING, zone_name) + _hash(job, EXECUTION, "led" if is_led else "")
 
 
 def _hash(job: Job, names: tuple[str, ...], extra: str) -> str:

@@ -1,5 +1,7 @@
 """For projects that test their jobs."""
 
 from django_gocron.testing.clock import FakeClock
+from django_gocron.testing.electors import ElectorContract
+from django_gocron.testing.lockers import LockerContract
 
-__all__ = ["FakeClock"]
+__all__ = ["ElectorContract", "FakeClock", "LockerContract"]

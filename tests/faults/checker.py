@@ -83,7 +83,9 @@ def uncovered(evidence: Evidence) -> Iterator[str]:
     """I1: from the first tick of a job that has a row to the last before the one that is planned next."""
     for job in evidence.jobs:
         if isinstance(job.schedule, Every):
-            yield from _uncovered(job, job.schedule.interval, evidence.runs_of(job))
+            for scope in {run.scope for run in evidence.runs_of(job)}:
+                runs = [run for run in evidence.runs_of(job) if run.scope == scope]
+                yield from _uncovered(job, job.schedule.interval, runs)
 
 
 def _uncovered(job: Job, interval: timedelta, runs: list[Run]) -> Iterator[str]:
@@ -116,8 +118,12 @@ def run_twice(evidence: Evidence) -> Iterator[str]:
     for (name, tick, _scope), number in succeeded.items():
         if number > 1:
             yield f"I2 tick {tick} of {name} has succeeded {number} times"
-    begun = Counter((line["name"], line["tick"], line["attempt"]) for line in evidence.said("begin"))
-    for (name, begun_tick, attempt), number in begun.items():
+    scopes = {run.pk: run.scope for run in evidence.runs}
+    begun = Counter(
+        (line["name"], line["tick"], line["attempt"], scopes.get(line["run"]))
+        for line in evidence.said("begin")
+    )
+    for (name, begun_tick, attempt, _scope), number in begun.items():
         if number > 1:
             yield f"I2 attempt {attempt} of tick {begun_tick} of {name} was begun {number} times"
 
@@ -143,16 +149,20 @@ def overlapping(evidence: Evidence) -> Iterator[str]:
     for job in evidence.jobs:
         if job.overlap == Overlap.ALLOW:
             continue
-        live = [run for run in evidence.runs_of(job) if run.started_at and run.finished_at]
-        live = sorted((run for run in live if run.status in BEGUN), key=lambda run: run.started_at)  # type: ignore[arg-type,return-value]
-        for first, second in pairwise(live):
-            assert first.finished_at is not None
-            assert second.started_at is not None
-            if first.finished_at - second.started_at > CLOCKS_AGREE:
-                yield (
-                    f"I3 run {second.pk} of {job.name} started at {second.started_at}, run {first.pk}"
-                    f" ({first.status}) ended at {first.finished_at}"
-                )
+        for scope in {run.scope for run in evidence.runs_of(job)}:
+            yield from _overlapping(job, [run for run in evidence.runs_of(job) if run.scope == scope])
+
+
+def _overlapping(job: Job, runs: list[Run]) -> Iterator[str]:
+    live = [run for run in runs if run.started_at and run.finished_at and run.status in BEGUN]
+    for first, second in pairwise(sorted(live, key=lambda run: run.started_at)):  # type: ignore[arg-type,return-value]
+        assert first.finished_at is not None
+        assert second.started_at is not None
+        if first.finished_at - second.started_at > CLOCKS_AGREE:
+            yield (
+                f"I3 run {second.pk} of {job.name} started at {second.started_at}, run {first.pk}"
+                f" ({first.status}) ended at {first.finished_at}"
+            )
 
 
 def decreasing(evidence: Evidence) -> Iterator[str]:

@@ -30,6 +30,7 @@ from django_gocron import (  # noqa: E402
 )
 from django_gocron.engine import barriers  # noqa: E402
 from django_gocron.engine import heartbeat as heartbeats  # noqa: E402
+from tests.contracts.caches import django_redis  # noqa: E402
 from tests.faults.tasks import TASKS  # noqa: E402
 
 LEASE = {"LEASE": 3, "HEARTBEAT": 1, "STOP_TIMEOUT": 5, "SYNC_ON_MIGRATE": False}
@@ -40,7 +41,7 @@ LEASE = {"LEASE": 3, "HEARTBEAT": 1, "STOP_TIMEOUT": 5, "SYNC_ON_MIGRATE": False
 class Plan:
     """What a process is started with. ``database`` overrides entries of the default alias, ``calm`` the seconds of
     good renewals after which it reaps others. ``host_clock`` is a file with the seconds by which its host's wall clock
-    is wrong."""
+    is wrong. ``redis`` is the URL of the server that keeps the cache ``default``."""
 
     name: str
     trace: str
@@ -51,6 +52,7 @@ class Plan:
     gocron: Mapping[str, Any] = field(default_factory=dict)
     database: Mapping[str, Any] = field(default_factory=dict)
     calm: float | None = None
+    redis: str = ""
     host_clock: str = ""
     traces_points: bool = True
 
@@ -64,6 +66,8 @@ def run(text: str) -> None:
     _redirect(plan.output)
     override_settings(GOCRON={**LEASE, **plan.gocron}).enable()
     settings.DATABASES["default"].update(plan.database)
+    if plan.redis:
+        override_settings(CACHES={"default": django_redis(plan.redis)}).enable()
     os.environ["GOCRON_TRACE"] = plan.trace
     barriers.arm({"GOCRON_TRACE": plan.trace if plan.traces_points else "", "GOCRON_BARRIERS": plan.barriers})
     if plan.calm is not None:
@@ -98,6 +102,9 @@ def _note_events(plan: Plan) -> Any:
         events.SchedulerStarted: "started",
         events.LeaseLost: "lease lost",
         events.ResultRefused: "refused",
+        events.LeadershipGained: "leads",
+        events.LeadershipLost: "leads no more",
+        events.LockLost: "lock lost",
         events.DatabaseLost: "database lost",
         events.DatabaseRecovered: "database recovered",
     }

