@@ -14,6 +14,7 @@ from django.utils.text import get_text_list
 from django.utils.translation import gettext as _
 
 from django_gocron import registry
+from django_gocron.admin.everywhere import find_predecessor
 from django_gocron.admin.job_list import state_of
 from django_gocron.admin.moments import ago, in_zone, short, zone_of
 from django_gocron.declarations import reset_to_code
@@ -72,7 +73,7 @@ def _start(job: Job, situation: Situation) -> str:
         return _("%(job)s is queued. No scheduler is running, so it will start when one does.") % {
             "job": job.name
         }
-    earlier = situation.first_start(job.pk)
+    earlier = find_predecessor(job, situation)
     if earlier and earlier.started_at:
         elapsed = short(situation.now - earlier.started_at)
         message = _(

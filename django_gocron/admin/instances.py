@@ -14,6 +14,8 @@ from django.utils.translation import gettext_lazy
 
 from django_gocron.admin import marks
 from django_gocron.admin.base import ReadOnlyAdmin
+from django_gocron.admin.leaders import describe_schedulers, role_of
+from django_gocron.admin.lock_buttons import LockButtons
 from django_gocron.admin.moments import ago, in_zone, project_zone, short, time_tag
 from django_gocron.admin.situation import is_live, situation_of
 from django_gocron.conf import get_settings
@@ -43,10 +45,11 @@ class InstanceChangeList(ChangeList):
             instance.situation = situation_of(request)
 
 
-class InstanceAdmin(ReadOnlyAdmin):
+class InstanceAdmin(LockButtons, ReadOnlyAdmin):
     list_display = [
         "title",
         "state",
+        "role",
         "heartbeat",
         "running_now",
         "workers",
@@ -60,6 +63,21 @@ class InstanceAdmin(ReadOnlyAdmin):
     list_display_links = ["title"]
     search_fields = ["name", "host"]
     actions = None
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        """Without roles where nobody elects a leader."""
+        hidden = () if situation_of(request).has_election else ("role",)
+        return [name for name in self.list_display if name not in hidden]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {
+            "schedulers": describe_schedulers(situation_of(request)),
+            **self.locks_context(request),
+            **(extra_context or {}),
+        }
+        return super().changelist_view(request, context)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Instance]:
         instances: QuerySet[Instance] = self.model._default_manager.using(database())
@@ -84,13 +102,13 @@ class InstanceAdmin(ReadOnlyAdmin):
     ) -> HttpResponse:
         if obj is not None:
             obj.situation = situation_of(request)  # type: ignore[attr-defined]
-            context["facts"] = self._facts(obj)
+            context["facts"] = self._facts(request, obj)
             context["runs_url"] = self.runs_url(request, instance=obj.pk)
         return super().render_change_form(request, context, *args, obj=obj, **kwargs)
 
-    def _facts(self, instance: Any) -> list[tuple[Any, Any]]:
+    def _facts(self, request: HttpRequest, instance: Any) -> list[tuple[Any, Any]]:
         """What the list says, one below the other."""
-        names = [str(name) for name in self.list_display if name != "title"]
+        names = [str(name) for name in self.get_list_display(request) if name != "title"]
         return [
             (capfirst(str(label_for_field(name, self.model, self))), lookup_field(name, instance, self)[2])
             for name in names
@@ -103,6 +121,10 @@ class InstanceAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("State"))
     def state(self, instance: Any) -> SafeString:
         return marks.badge(*state_of(instance, instance.situation))
+
+    @admin.display(description=gettext_lazy("Role"))
+    def role(self, instance: Any) -> str:
+        return role_of(instance, instance.situation)
 
     @admin.display(description=gettext_lazy("Heartbeat"), ordering="heartbeat_at")
     def heartbeat(self, instance: Any) -> SafeString:

@@ -57,15 +57,19 @@ FAILURES: Fieldset = (
         "classes": ["collapse"],
     },
 )
-LIMITS: Fieldset = (
-    gettext_lazy("Where it runs, and how long its history is kept"),
-    {"fields": ["label", "priority", "keep_days", "keep_runs"], "classes": ["collapse"]},
+PLACES: Fieldset = (
+    gettext_lazy("Where it runs"),
+    {"fields": ["coordination", "locker", "on_lock_error", "label", "priority"], "classes": ["collapse"]},
+)
+HISTORY: Fieldset = (
+    gettext_lazy("How long its history is kept"),
+    {"fields": ["keep_days", "keep_runs"], "classes": ["collapse"]},
 )
 
 
 def fieldsets_to_edit(schedule: Any) -> list[Fieldset]:
     """For a job that has this schedule, or None."""
-    return [WHAT, WHEN, *_kinds(schedule), WINDOW, FINE_POINTS, BEHAVIOUR, FAILURES, LIMITS]
+    return [WHAT, WHEN, *_kinds(schedule), WINDOW, FINE_POINTS, BEHAVIOUR, FAILURES, PLACES, HISTORY]
 
 
 def _kinds(schedule: Any) -> list[Fieldset]:
@@ -93,5 +97,6 @@ def fieldsets_to_view() -> list[Fieldset]:
         ),
         BEHAVIOUR,
         FAILURES,
-        LIMITS,
+        PLACES,
+        HISTORY,
     ]

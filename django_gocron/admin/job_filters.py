@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.utils.translation import gettext_lazy
 
 from django_gocron.admin.schedule_kinds import JSON, KINDS, MANUAL
-from django_gocron.admin.situation import situation_of
 from django_gocron.admin.standing import Standing
+from django_gocron.models.choices import Coordination
 from django_gocron.schedules.codec import kinds
 
 if TYPE_CHECKING:
@@ -72,29 +71,12 @@ class SourceFilter(Chip):
                 return queryset
 
 
-class NextRunFilter(Chip):
-    title = gettext_lazy("Next run")
-    parameter_name = "next"
-
-    SPANS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
+class CoordinationFilter(Chip):
+    title = gettext_lazy("Coordination")
+    parameter_name = "coordination"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [
-            ("hour", gettext_lazy("within an hour")),
-            ("day", gettext_lazy("within a day")),
-            ("week", gettext_lazy("within 7 days")),
-            ("later", gettext_lazy("later")),
-            ("never", gettext_lazy("never")),
-        ]
+        return list(Coordination.choices)
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        now = situation_of(request).now
-        match self.value():
-            case "hour" | "day" | "week" as span:
-                return queryset.filter(state__next_run_at__lte=now + self.SPANS[span])
-            case "later":
-                return queryset.filter(state__next_run_at__gt=now + self.SPANS["week"])
-            case "never":
-                return queryset.filter(state__next_run_at__isnull=True)
-            case _:
-                return queryset
+        return queryset.filter(coordination=self.value()) if self.value() else queryset

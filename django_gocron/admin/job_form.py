@@ -38,6 +38,7 @@ WALL_TIMES = ("starts_at", "ends_at")
 TOGETHER: tuple[frozenset[str], ...] = (
     frozenset({"task", "args", "kwargs"}),
     frozenset({"schedule", "starts_at", "ends_at", "first_run", "max_runs", "interval_from_completion"}),
+    frozenset({"coordination", "locker"}),
 )
 """Fields that are checked against each other: where one was changed, all of them are."""
 
@@ -57,6 +58,7 @@ class JobForm(ScheduleFields, forms.ModelForm):  # type: ignore[type-arg]
     """``instance`` has its new schedule as soon as the form is cleaned, whatever else is wrong with it."""
 
     task = forms.ChoiceField(label=gettext_lazy("Task"), widget=TaskSelect)
+    locker = forms.ChoiceField(label=gettext_lazy("Locker"), required=False)
     seen_version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
     class Meta:

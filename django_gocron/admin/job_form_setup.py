@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 
+from django_gocron.admin.lockers import explain_coordination
 from django_gocron.admin.moments import project_zone
 from django_gocron.admin.overrides import overrides
 from django_gocron.admin.schedule_editor import offered_kinds
@@ -24,6 +25,7 @@ def set_up(form: JobForm) -> None:
     _keep_unreadable(form, fields)
     _explain_zones(fields)
     _explain_arguments(form, fields)
+    explain_coordination(form, fields)
     fields["timeout"].help_text = _(
         "How long a run may take. A coroutine is cancelled then; a function goes on unless it looks, and keeps the"
         " next run from starting. Empty: no limit."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy
 
 LABELS = {
+    "on_lock_error": gettext_lazy("When the locker does not answer"),
     "on_lost": gettext_lazy("When it is lost"),
     "max_crashes": gettext_lazy("Maximum crashes"),
 }
@@ -40,6 +41,9 @@ HELP_TEXTS = {
     "on_lost": gettext_lazy(
         "Nobody knows how far a lost run came. Where it is tried again, it is so at once and whatever the retries"
         " above, until the maximum of crashes is reached."
+    ),
+    "on_lock_error": gettext_lazy(
+        "A lock that somebody else holds keeps the job from running whatever is chosen here."
     ),
     "max_crashes": gettext_lazy(
         "After as many runs in a row that were lost with their instances, the job is quarantined: it is not run until"

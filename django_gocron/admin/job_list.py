@@ -15,13 +15,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from django_gocron.admin import marks
+from django_gocron.admin.everywhere import next_instant
 from django_gocron.admin.moments import ago, beside, short, time_tag, zone_of
 from django_gocron.admin.situation import situation_of
 from django_gocron.admin.standing import Standing, explain, when_due
+from django_gocron.engine.everywhere import runs_everywhere
 from django_gocron.models import JobState
 from django_gocron.models.fields import Unreadable
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from zoneinfo import ZoneInfo
 
     from django.db.models import QuerySet
@@ -40,6 +43,8 @@ class JobRow:
     standing: Standing
     situation: Situation
     zone: ZoneInfo
+    next_run_at: datetime | None
+    is_everywhere: bool
     page: str
     last_run: str
     tags: list[tuple[str, str]]
@@ -76,6 +81,8 @@ class JobChangeList(ChangeList):
             standing=Standing(job.standing),  # type: ignore[attr-defined]
             situation=situation_of(request),
             zone=zone_of(job),
+            next_run_at=next_instant(job, state, situation_of(request).now),
+            is_everywhere=runs_everywhere(job),
             page=model_admin.url_of(request, job),
             last_run=model_admin.run_url(request, state.last_run),
             tags=[(tag, self.get_query_string({"q": tag}, ["p"])) for tag in job.tags],
@@ -98,7 +105,9 @@ class JobColumns:
     @admin.display(description=gettext_lazy("Job"), ordering="name")
     def title(self, job: Any) -> SafeString:
         row: JobRow = job.row
-        badge = format_html('<span class="gocron-tag">{}</span>', _("from code")) if job.key else ""
+        badges = [_("from code")] if job.key else []
+        badges += [_("every instance")] if row.is_everywhere else []
+        badge = format_html_join(" ", '<span class="gocron-tag">{}</span>', [(word,) for word in badges])
         tags = format_html_join(" ", '<a class="gocron-tag" href="{1}">{0}</a>', row.tags)
         return format_html(
             '<a class="gocron-name" href="{}">{}</a> {} {}<br><span class="gocron-quiet">{}</span>',
@@ -137,7 +146,7 @@ class JobColumns:
     @admin.display(description=gettext_lazy("Next run"), ordering="state__next_run_at")
     def next_run(self, job: Any) -> SafeString | str:
         row: JobRow = job.row
-        due_at = row.state.next_run_at
+        due_at = row.next_run_at
         if due_at is None or row.standing is Standing.ORPHANED:
             return "-"
         when = time_tag(due_at, when_due(due_at, row.situation.now))

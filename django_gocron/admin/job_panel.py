@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django_gocron.admin import marks
+from django_gocron.admin.everywhere import describe_spread, next_instant
 from django_gocron.admin.job_list import sentence, state_of
 from django_gocron.admin.job_waiting import read_waiting
 from django_gocron.admin.moments import ago, in_zone, short, zone_of
@@ -49,6 +50,7 @@ class Panel:
     badge: SafeString
     reasons: Sequence[str]
     sentence: SafeString | str
+    spread: str
     declared_in: str
     zone: str
     next_run: str
@@ -66,6 +68,7 @@ def make_panel(job: Job, situation: Situation, run_url: Any) -> Panel:
     state, zone, now = state_of(job), zone_of(job), situation.now
     standing = Standing(job.standing)  # type: ignore[attr-defined]
     is_planned = standing is not Standing.ORPHANED
+    next_run_at = next_instant(job, state, now)
     runs = _latest(job)
     error = next((run for run in runs if run.pk == state.last_failure), None) or _find_run(
         job, state.last_failure
@@ -74,9 +77,10 @@ def make_panel(job: Job, situation: Situation, run_url: Any) -> Panel:
         badge=marks.standing_badge(standing),
         reasons=explain(job, state, standing, situation),
         sentence=sentence(job, zone),
+        spread=describe_spread(job, situation),
         declared_in=find_place(job),
         zone=zone.key,
-        next_run=when_due(state.next_run_at, now) if state.next_run_at and is_planned else "",
+        next_run=when_due(next_run_at, now) if next_run_at and is_planned else "",
         waiting=read_waiting(job, zone, now, run_url),
         coming=list_coming(_coming(job, now) if is_planned else [], zone, now),
         strip=marks.strip(state.outcomes),

@@ -11,15 +11,22 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from django_gocron.admin.base import GocronAdmin
+from django_gocron.admin.everywhere import next_instant
 from django_gocron.admin.job_actions import JobActions
 from django_gocron.admin.job_buttons import JobButtons
 from django_gocron.admin.job_facts import JobFacts
 from django_gocron.admin.job_fieldsets import fieldsets_to_edit, fieldsets_to_view
-from django_gocron.admin.job_filters import KindFilter, NextRunFilter, SourceFilter, StandingFilter
+from django_gocron.admin.job_filters import (
+    CoordinationFilter,
+    KindFilter,
+    SourceFilter,
+    StandingFilter,
+)
 from django_gocron.admin.job_form import JobForm
 from django_gocron.admin.job_list import JobChangeList, JobColumns, state_of
 from django_gocron.admin.job_panel import make_panel
 from django_gocron.admin.job_preview import JobPreview, preview_form
+from django_gocron.admin.next_run_filter import NextRunFilter
 from django_gocron.admin.overrides import why_it_stays
 from django_gocron.admin.situation import situation_of
 from django_gocron.admin.standing import with_standing
@@ -39,7 +46,7 @@ class JobAdmin(JobColumns, JobFacts, JobActions, JobButtons, JobPreview, GocronA
     form = JobForm
     list_display = ["title", "status", "recent", "last_run", "next_run", "buttons"]
     list_display_links = None
-    list_filter = [StandingFilter, KindFilter, SourceFilter, NextRunFilter]
+    list_filter = [StandingFilter, KindFilter, SourceFilter, CoordinationFilter, NextRunFilter]
     search_fields = ["name", "task", "tags", "description", "timezone"]
     searched = gettext_lazy("In names, tasks, tags, descriptions and time zones")
     list_per_page = 100
@@ -88,7 +95,7 @@ class JobAdmin(JobColumns, JobFacts, JobActions, JobButtons, JobPreview, GocronA
             buttons.append({"ask": "" if job.paused_at else "1", **pause})
             if state_of(job).quarantined_at:
                 buttons.append({"page": "release", "word": _("Release")})
-            if state_of(job).next_tick_at:
+            if state_of(job).next_tick_at or next_instant(job, state_of(job), situation_of(request).now):
                 buttons.append({"page": "skip", "word": _("Skip next run")})
         if self.has_change_permission(request) and overridden_fields(job):
             buttons.append({"page": "reset", "word": _("Reset to code")})

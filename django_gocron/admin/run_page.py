@@ -14,6 +14,7 @@ from django_gocron.admin import marks
 from django_gocron.admin.job_facts import arguments_text
 from django_gocron.admin.moments import short, to_the_millisecond, zone_of
 from django_gocron.admin.run_reasons import explain_reason
+from django_gocron.admin.run_scope import describe_scope
 from django_gocron.models.choices import Origin, Status
 from django_gocron.models.fields import Unreadable
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from django.utils.safestring import SafeString
 
+    from django_gocron.admin.situation import Situation
     from django_gocron.models import Run
 
 
@@ -50,11 +52,11 @@ class RunPage:
     result: str = ""
 
 
-def make_run_page(run: Run, now: datetime, *, may_see_output: bool) -> RunPage:
+def make_run_page(run: Run, situation: Situation, *, may_see_output: bool) -> RunPage:
     facts = {
         "badge": marks.status_badge(run.status),
-        "explanation": _explain(run, now),
-        "origin": origin_of(run),
+        "explanation": _explain(run, situation.now),
+        "origin": origin_of(run, situation),
         "steps": list(_steps(run, zone_of(run.job))),
     }
     if not may_see_output:
@@ -84,14 +86,15 @@ def _explain(run: Run, now: datetime) -> str:
     return explain_reason(run)
 
 
-def origin_of(run: Run) -> str:
-    """ "manual, by anna", "schedule, attempt 2"."""
+def origin_of(run: Run, situation: Situation) -> str:
+    """ "manual, by anna", "schedule, attempt 2", "schedule, of instance web-1 alone"."""
     parts = [str(Origin(run.origin).label) if run.origin in Origin else run.origin]
     if run.requested_by:
         parts.append(_("by %(who)s") % {"who": run.requested_by})
     if run.attempt > 1:
         parts.append(_("attempt %(n)d") % {"n": run.attempt})
-    return ", ".join(parts)
+    parts.append(describe_scope(run, situation))
+    return ", ".join(filter(None, parts))
 
 
 def _steps(run: Run, zone: tzinfo) -> Iterator[Step]:

@@ -26,6 +26,12 @@ SENTENCES: dict[tuple[str, str], _StrPromise] = {
     (Status.SKIPPED, Reason.SUPERSEDED): gettext_lazy(
         "It waited for the end of the previous run until a later tick took its place."
     ),
+    (Status.SKIPPED, Reason.LOCK_BUSY): gettext_lazy(
+        "Somebody else held the job's lock when it was due, so this tick was left out."
+    ),
+    (Status.SKIPPED, Reason.LOCK_ERROR): gettext_lazy(
+        "The job's locker could not answer when it was due, and the job is not to run without a lock."
+    ),
     (Status.SKIPPED, Reason.LIMIT): gettext_lazy(
         "The job had had its maximum of runs, or its scheduler was executing as many as it may at the same time."
     ),

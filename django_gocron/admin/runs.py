@@ -73,7 +73,9 @@ class RunAdmin(RunButtons, ReadOnlyAdmin):
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         listed = super().get_changelist_instance(request)
-        listed.result_list = listed.result_list.defer(*HEAVY)
+        listed.result_list = list(listed.result_list.defer(*HEAVY))
+        for run in listed.result_list:
+            run.situation = situation_of(request)
         return listed
 
     def get_search_results(
@@ -96,7 +98,7 @@ class RunAdmin(RunButtons, ReadOnlyAdmin):
     ) -> HttpResponse:
         if obj is not None:
             may_see_output = self.has_output_permission(request)
-            context["run"] = make_run_page(obj, situation_of(request).now, may_see_output=may_see_output)
+            context["run"] = make_run_page(obj, situation_of(request), may_see_output=may_see_output)
             context["attempts"] = read_attempts(obj, lambda pk: self.run_url(request, pk))
             context["job_url"] = self._job_url(obj)
             context["runs_url"] = self.runs_url(request, job=obj.job_id) if obj.job_id else ""
@@ -145,8 +147,8 @@ class RunAdmin(RunButtons, ReadOnlyAdmin):
         return short(run.took) if run.took is not None else "-"
 
     @admin.display(description=gettext_lazy("Origin"), ordering="origin")
-    def origin_column(self, run: Run) -> str:
-        return origin_of(run)
+    def origin_column(self, run: Any) -> str:
+        return origin_of(run, run.situation)
 
     @admin.display(description=gettext_lazy("Instance"))
     def where(self, run: Run) -> str:

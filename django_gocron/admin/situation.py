@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from django_gocron.conf import get_settings
 from django_gocron.engine.database import database
 from django_gocron.models import Instance, Run
 from django_gocron.models.choices import Status
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from django.http import HttpRequest
+
+    from django_gocron.models import Job
 
 RECENT = 50
 """Instances looked at; the live ones have the latest heartbeats."""
@@ -65,6 +68,30 @@ class Situation:
     def first_start(self, job_id: int) -> Executing | None:
         """The run of a job that has executed longest, or None when none does."""
         return next((run for run in self.executing if run.job_id == job_id), None)
+
+    def able(self, job: Job) -> list[Instance]:
+        """The live instances that know the job's task and serve its label."""
+        return [
+            instance
+            for instance in self.live
+            if job.task in _names(instance.tasks) and (not job.label or job.label in _names(instance.labels))
+        ]
+
+    @property
+    def leader(self) -> Instance | None:
+        """The live instance of the greatest term; None where none leads."""
+        leading = [instance for instance in self.live if instance.term is not None]
+        return max(leading, key=lambda instance: instance.term or 0, default=None)
+
+    @property
+    def has_election(self) -> bool:
+        """Whether the instances elect a leader, as far as the settings here or their rows tell."""
+        return get_settings().has_elector or self.leader is not None
+
+    def find_name(self, instance_id: UUID) -> str:
+        """The name of an instance that was heard of lately; "" of any other."""
+        known = {instance.pk: instance.name for instance in (*self.heard, *self.live)}
+        return known.get(instance_id, "")
 
     def count_on(self, instance_id: UUID) -> int:
         """How many runs an instance executes."""

@@ -19,7 +19,8 @@ class Elector(ABC):
     """Subclasses take their ``OPTIONS`` as keyword arguments, and raise ``ConfigurationError`` for wrong ones.
 
     ``candidate`` is the id of an instance: at most 64 letters, digits and hyphens. ``name`` tells people who that is.
-    Both methods may raise ``ElectorError`` when nothing is known; whatever else one raises is taken for that.
+    Both methods may raise ``ElectorError`` when nothing is known; whatever else one raises is taken for that. They are
+    called one at a time, ``resign`` at the stop from another thread.
     """
 
     ttl: timedelta
@@ -28,8 +29,9 @@ class Elector(ABC):
     @abstractmethod
     def campaign(self, candidate: str, *, name: str) -> int | None:
         """Become the leader where there is none, or stay it. Answers the number of the term, which grows with every
-        change of leader, or None: another leads. Never waits."""
+        change of leader, or None: another leads, or nobody yet. Never waits for its turn."""
 
     @abstractmethod
     def resign(self, candidate: str) -> bool:
-        """Lead no more, so that another can at once. False: the candidate did not lead."""
+        """Lead no more, so that another can at once. False: the candidate did not lead, or not for much longer, and
+        nothing has changed."""

@@ -55,6 +55,7 @@ WRITTEN = (
     "status",
     "reason",
     "held_lock",
+    "lock_lost",
     "started_at",
     "finished_at",
     "error_type",

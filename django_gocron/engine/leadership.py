@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -74,7 +75,8 @@ class AlwaysLeader:
 
 class Leadership:
     """``is_leader`` and ``wake`` may be called from any thread, the rest from the elector's; ``campaign`` from another
-    before that has begun, ``resign`` once it has ended. ``on_gain`` is called, in the elector's thread, when this instance begins to lead."""
+    before that has begun, ``resign`` once it has ended. ``on_gain`` is called, in the thread that campaigns, when this
+    instance begins to lead."""
 
     def __init__(
         self, using: str, clock: Clock, lease: Lease, elector: Elector, *, on_gain: Callable[[], None]
@@ -130,13 +132,13 @@ class Leadership:
     def _ask(self, candidate: UUID) -> None:
         self._candidate = candidate
         asked_at = self._clock.boottime()
-        barriers.reach("elect.before")
         try:
+            barriers.reach("elect.before")
             term = self._elector.campaign(str(candidate), name=self._lease.name)
+            barriers.reach("elect.after")
         except Exception as error:  # noqa: BLE001 - others' code: whatever it raises, nothing is known
             self._note_silence(error)
             return
-        barriers.reach("elect.after")
         self._note_speech()
         self._note_expiry()
         self._note_answer(candidate, term, asked_at)
@@ -159,10 +161,13 @@ class Leadership:
             return
         self._lose("resigned")
         try:
-            if self._elector.resign(str(candidate)):
-                notify(self._using)
+            has_led = self._elector.resign(str(candidate))
         except Exception as error:  # noqa: BLE001 - as in a campaign
             logger.warning("Leadership could not be handed over (%s); it will run out.", _describe(error))
+            return
+        if has_led:
+            with suppress(*DATABASE_ERRORS):  # they look every second anyhow
+                notify(self._using)
 
     def _note_expiry(self) -> None:
         if self._office is not None and self._clock.boottime() >= self._office.trust_until:

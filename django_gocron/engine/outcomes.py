@@ -25,6 +25,7 @@ def make_row(entry: Entry, outcome: Outcome) -> Run:
         pk=entry.run_id,
         scheduled_for=entry.scheduled_for,
         held_lock=(entry.lock_key or None) if outcome.still_executes else None,
+        lock_lost=entry.lock_lost.is_set(),
         status=outcome.status,
         reason=outcome.reason,
         started_at=outcome.started_at,

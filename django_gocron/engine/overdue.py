@@ -20,6 +20,7 @@ from django.db.models import F, Max, Q
 
 from django_gocron import events
 from django_gocron.engine.database import unit
+from django_gocron.engine.everywhere import runs_everywhere
 from django_gocron.engine.replanning import PLANNED, is_active, save_states, set_next
 from django_gocron.engine.settling import lock_free_states
 from django_gocron.exceptions import ScheduleError
@@ -95,7 +96,8 @@ def _plan_again(using: str, job_ids: Collection[int], now: datetime) -> tuple[se
     withdrawn: list[JobState] = []
     for line, mine in rows.items():
         job, state = jobs[line.job_id], states[line.job_id]
-        movable = [] if line.scope else _withdraw(using, job, state, mine)
+        is_planned = not line.scope and not runs_everywhere(job)
+        movable = _withdraw(using, job, state, mine) if is_planned else []
         if movable:
             withdrawn.append(state)
         fixed = mine[: len(mine) - len(movable)]

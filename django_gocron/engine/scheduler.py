@@ -142,6 +142,11 @@ class Scheduler:
     def name(self) -> str:
         return self.parts.lease.name
 
+    @property
+    def is_leader(self) -> bool:
+        """Whether this instance may believe that it leads; where no leader is elected, all do. No I/O."""
+        return self.parts.leadership.is_leader
+
     def start(self, *, loop: bool = True) -> None:
         """Begin; returns once the threads run. With ``loop=False`` nothing is claimed but by the caller.
 

@@ -48,7 +48,7 @@ class Sweep:
         that run everywhere or not as the settings say."""
         broken = JobState.objects.using(self._using).exclude(broken_code="").values_list("pk", flat=True)
         replan(self._using, list(broken), force=True)
-        unlocked = Job.objects.using(self._using).exclude(coordination=Coordination.LOCKED)
+        unlocked = Job.objects.using(self._using).filter(coordination=Coordination.UNLOCKED)
         replan(self._using, list(unlocked.values_list("pk", flat=True)))
 
     def step(self) -> None:

@@ -11,7 +11,7 @@ How a batch is acquired:
 
 1. Read the rows there are. A live one of somebody else is a refusal, and touches nothing.
 2. Let those that are live and ours already last for another TTL.
-3. Delete those whose time is over.
+3. Delete those whose time is over. One that somebody else has locked is being taken just now: a refusal.
 4. Insert a row for each that has none, passing over those that somebody else has inserted meanwhile: the primary key
    decides.
 5. Read those rows: the token says whose they are.
@@ -99,13 +99,13 @@ class DatabaseLocker(Locker):
     def _acquire(self, wanted: Mapping[str, Lock]) -> list[Refusal | None]:
         rows = self._leases.find(wanted)
         rows |= self._prolong(_held(rows, wanted))
-        taken = {name: row for name, row in rows.items() if row.is_live}
-        self._leases.remove_expired(rows.keys() - taken.keys())
-        free = {name: lock for name, lock in wanted.items() if name not in taken}
-        if free:
-            self._leases.add(free, self.ttl)
-        taken |= self._leases.find(free)
-        return [_judge(lock, taken.get(name, NO_ROW)) for name, lock in wanted.items()]
+        over = [name for name, row in rows.items() if not row.is_live]
+        for name in self._leases.remove_expired(over):
+            del rows[name]
+        free = {name: lock for name, lock in wanted.items() if name not in rows}
+        self._leases.add(free, self.ttl)
+        rows |= self._leases.find(free)
+        return [_judge(lock, rows.get(name, NO_ROW)) for name, lock in wanted.items()]
 
     def _extend(self, wanted: Mapping[str, Lock]) -> list[bool]:
         rows = self._leases.find(wanted)

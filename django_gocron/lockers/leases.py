@@ -57,6 +57,8 @@ class Leases:
     def add(self, locks: Mapping[str, Lock], ttl: timedelta) -> None:
         """Insert a row for each name that has none. In the order of names, so that two who add the same do not
         deadlock."""
+        if not locks:
+            return
         leases = [
             Lease(
                 name=name,
@@ -84,17 +86,19 @@ class Leases:
             with self._writing():
                 self._owned(locks)._raw_delete(self._using)
 
-    def remove_expired(self, names: Collection[str]) -> None:
-        """Delete the rows whose time is over. One that somebody else has locked stays."""
+    def remove_expired(self, names: Collection[str]) -> Collection[str]:
+        """Delete the rows whose time is over, and answer their names. One that somebody else has locked stays."""
         if not names:
-            return
+            return ()
         expired = self._rows(names).filter(expires_at__lte=DatabaseNow())
         if not connections[self._using].features.has_select_for_update_skip_locked:
             expired._raw_delete(self._using)
-            return
+            return names
         with self._writing(), transaction.atomic(using=self._using):
             locked = expired.order_by("name").select_for_update(skip_locked=True)
-            self._rows(list(locked.values_list("name", flat=True)))._raw_delete(self._using)
+            removed = set(locked.values_list("name", flat=True))
+            self._rows(removed)._raw_delete(self._using)
+            return removed
 
     def _rows(self, names: Iterable[str]) -> QuerySet[Lease]:
         return Lease.objects.using(self._using).filter(name__in=sorted(names))

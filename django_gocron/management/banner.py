@@ -16,6 +16,7 @@ from django_gocron.models import Job, JobState
 from django_gocron.schedules import find_zone
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime, timedelta
 
     from django.core.management.base import OutputWrapper
@@ -37,6 +38,8 @@ def write_banner(stdout: OutputWrapper, style: Any, scheduler: Scheduler) -> Non
     stdout.write(
         f"workers   {scheduler.options.slots} at a time, a stop waits up to {_short(scheduler.options.stop_timeout)}"
     )
+    for line in _coordination(scheduler):
+        stdout.write(line)
     stdout.write(f"next      {_next(jobs, now)}")
     for line in [*_troubles(jobs), *find_warnings(scheduler)]:
         stdout.write(style.WARNING(f"! {line}"))
@@ -55,6 +58,18 @@ def _versions(using: str) -> str:
 def _instance(scheduler: Scheduler) -> str:
     labels = ", ".join(scheduler.options.labels)
     return f"{scheduler.name}" + (f" (labels: {labels})" if labels else "")
+
+
+def _coordination(scheduler: Scheduler) -> Iterator[str]:
+    """Nothing, where the settings name neither lockers nor an elector."""
+    settings = get_settings()
+    if settings.coordination == "off":
+        yield "lockers   none, and no elector: GOCRON['COORDINATION'] is off"
+        return
+    if settings.lockers:
+        yield f"lockers   {', '.join(settings.lockers)}"
+    if settings.elector:
+        yield f"elector   {settings.elector.path}: this instance {'leads' if scheduler.is_leader else 'follows'}"
 
 
 def _zone(now: datetime) -> str:

@@ -221,12 +221,12 @@ def _raises_elector_error(question: Callable[[], object]) -> bool:
 @contextmanager
 def _crowd(contract: type[ElectorContract]) -> Iterator[subprocess.Popen[str]]:
     """Reads a word a line, ``campaign`` or ``resign``; says what came of it for each candidate, as a line of JSON."""
-    command = [sys.executable, "-m", __name__, contract.__module__, contract.__qualname__]
+    program = f"from {__name__} import be_a_crowd; be_a_crowd()"
+    command = [sys.executable, "-c", program, contract.__module__, contract.__qualname__]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as process:
         yield process
-        process.stdin.close()  # type: ignore[union-attr]
 
 
 def _tell(crowds: Iterable[subprocess.Popen[str]], word: str) -> list[int]:
@@ -236,7 +236,9 @@ def _tell(crowds: Iterable[subprocess.Popen[str]], word: str) -> list[int]:
     return [answer for process in crowds for answer in json.loads(process.stdout.readline())]  # type: ignore[union-attr]
 
 
-def _be_a_crowd(module: str, name: str) -> None:
+def be_a_crowd() -> None:
+    """What each process does."""
+    module, name = sys.argv[1:]
     django.setup()
     contract = attrgetter(name)(import_module(module))()
     contract.prepare_process()
@@ -252,7 +254,3 @@ def _be_a_crowd(module: str, name: str) -> None:
                 return getattr(candidate, word)()
 
             print(json.dumps(list(pool.map(act, candidates))), flush=True)
-
-
-if __name__ == "__main__":
-    _be_a_crowd(*sys.argv[1:])

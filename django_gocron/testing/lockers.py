@@ -61,7 +61,7 @@ ODD_KEYS = (
 
 
 class LockerContract:
-    """Subclass it as ``TestMyLocker`` and override ``make_locker``; pytest finds the tests. Each has keys of its own."""
+    """Subclass it as ``TestMyLocker`` and override ``make_locker``; pytest finds the tests. Each has its own keys."""
 
     uses_host_clock = False
     """Whether the backend's clock is that of the host of the holders; then nothing is asserted of hosts whose clocks

@@ -103,6 +103,31 @@ class TestAnEvening:
         assert evening.project.rows("SELECT count(*) FROM gocron_instance WHERE stopped_at IS NULL") == [(0,)]
 
 
+def test_it_says_how_it_is_coordinated_with_others(office: Project) -> None:
+    elector = "django_gocron.electors.database.DatabaseElector"
+    office.append("office_settings.py", f"GOCRON['ELECTOR'] = {{'BACKEND': {elector!r}}}")
+    table = "django_gocron.lockers.database.DatabaseLocker"
+    office.append("office_settings.py", f"GOCRON['LOCKERS'] = {{'table': {{'BACKEND': {table!r}}}}}")
+    office.write("office/jobs.py", SOON)
+    scheduler = office.start("runscheduler")
+    scheduler.wait_for("run succeeded")
+    scheduler.send(SIGTERM)
+    assert scheduler.wait() == 0
+    output = "\n".join(scheduler.lines)
+    assert "lockers   table" in output
+    assert f"elector   {elector}: this instance leads" in output
+    assert 'leader         instance="' in output
+    assert 'leader no more instance="' in output
+
+
+def test_a_locker_that_cannot_be_made_is_told_in_a_sentence(office: Project) -> None:
+    cache = "django_gocron.lockers.cache.CacheLocker"
+    office.append("office_settings.py", f"GOCRON['LOCKERS'] = {{'cache': {{'BACKEND': {cache!r}}}}}")
+    output = office.manage("runscheduler", code=1)
+    assert "LocMemCache cannot keep locks" in output
+    assert "Traceback" not in output
+
+
 def test_json_logs_are_one_object_a_line(office: Project) -> None:
     office.write("office/jobs.py", FAILING)
     scheduler = office.start("runscheduler", "--log-format", "json")

@@ -275,8 +275,12 @@ def test_a_key_of_another_type_concerns_no_other_lock_of_the_batch(redis_locker:
 
 @pytest.mark.needs("redis")
 def test_values_that_the_client_decodes_are_understood():
-    url = make_caches("django-redis")["default"]["LOCATION"]
-    with caching(default=django_redis(url, CONNECTION_POOL_KWARGS={"decode_responses": True})):
+    """The server is its own: django-redis has one pool of connections for all caches at a URL."""
+    decoding = {"CONNECTION_POOL_KWARGS": {"decode_responses": True}}
+    with (
+        private_redis() as server,
+        caching(default=django_redis(f"redis://127.0.0.1:{server.port}", **decoding)),
+    ):
         locker, lock = CacheLocker(), new_lock(holder="web-1:4711")
         assert locker.acquire_many([lock]) == [None]
         assert locker.acquire_many([new_lock(lock.key)]) == [Refusal(holder="web-1:4711")]
@@ -284,6 +288,7 @@ def test_values_that_the_client_decodes_are_understood():
 
 
 @pytest.mark.needs("redis")
+@pytest.mark.filterwarnings("ignore:.* on sharded client:UserWarning")  # django-redis of itself
 def test_a_sharded_redis_is_locked_step_by_step():
     url = make_caches("django-redis")["default"]["LOCATION"]
     with caching(default=django_redis([url, url], CLIENT_CLASS="django_redis.client.ShardClient")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,7 @@ from django_gocron import clock
 from django_gocron.backends import Backend
 from django_gocron.electors.base import Elector
 from django_gocron.electors.cache import CacheElector
-from django_gocron.electors.database import DatabaseElector
+from django_gocron.electors.database import DatabaseElector, Reading
 from django_gocron.exceptions import ConfigurationError
 from django_gocron.models import Lease
 from django_gocron.models.now import database_now
@@ -97,6 +97,58 @@ class TestDatabaseElector(ElectorContract):
         Lease.objects.all().delete()
         assert elector.campaign("b", name="right") == 1
         assert elector.campaign("a", name="left") is None
+
+    def test_a_leader_that_was_overtaken_after_it_had_looked_renews_nothing(self, monkeypatch):
+        elector, successor = DatabaseElector(), DatabaseElector()
+        elector.campaign("a", name="left")
+
+        def overtake() -> None:
+            successor.resign("a")
+            successor.campaign("b", name="right")
+
+        after_looking(elector, overtake, monkeypatch)
+        assert elector.campaign("a", name="left") is None
+        assert Lease.objects.get().token == "b"
+
+    def test_a_leader_whose_time_was_over_after_it_had_looked_renews_nothing(self, monkeypatch):
+        elector = DatabaseElector()
+        elector.campaign("a", name="left")
+        over = database_now(DATABASE) - timedelta(seconds=1)
+        after_looking(elector, lambda: Lease.objects.update(expires_at=over), monkeypatch)
+        assert elector.campaign("a", name="left") is None
+        assert Lease.objects.get().expires_at == over
+
+    def test_a_candidate_that_was_overtaken_after_it_had_looked_takes_nothing(self, monkeypatch):
+        elector, other = DatabaseElector(), DatabaseElector()
+        after_looking(elector, lambda: other.campaign("b", name="right"), monkeypatch)
+        assert elector.campaign("a", name="left") is None
+        assert (Lease.objects.get().token, Lease.objects.get().term) == ("b", 1)
+
+    def test_a_term_that_has_come_and_gone_after_a_candidate_had_looked_is_not_given_again(self, monkeypatch):
+        elector, other = DatabaseElector(), DatabaseElector()
+
+        def come_and_go() -> None:
+            other.campaign("b", name="right")
+            other.resign("b")
+
+        after_looking(elector, come_and_go, monkeypatch)
+        assert elector.campaign("a", name="left") is None
+        monkeypatch.undo()
+        assert elector.campaign("a", name="left") == 2
+
+
+def after_looking(
+    elector: DatabaseElector, act: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the elector's two steps something happens, as when its process is frozen there."""
+    look = elector._read
+
+    def look_and_wait() -> Reading:
+        reading = look()
+        act()
+        return reading
+
+    monkeypatch.setattr(elector, "_read", look_and_wait)
 
 
 class CacheElectorContract(ElectorContract):

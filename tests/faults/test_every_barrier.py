@@ -30,6 +30,9 @@ from tests.handdriven import DATABASE, REAL_TRANSACTIONS, make_job
 
 pytestmark = [REAL_TRANSACTIONS, pytest.mark.xdist_group("many connections")]
 
+ELECTED = tuple(point for point in POINTS if point.startswith("elect"))
+"""Reached where there is an elector: then followers reach few of the others."""
+
 SPARED = {("begin.before", "raise"), ("begin.after", "raise")}
 """Nothing that the engine does there can raise: it compares, and moves an entry in memory."""
 
@@ -142,7 +145,7 @@ def stop_all(fleet: Fleet) -> dict[str, int]:
     ["kill", pytest.param("raise", marks=pytest.mark.once), pytest.param("stop", marks=pytest.mark.once)],
 )
 def test_whatever_happens_at_any_point_the_invariants_hold(fleet: Fleet, note: Note, action: str, wave: int):
-    points = [point for point in POINTS[wave::WAVES] if is_tried(point, action)]
+    points = [point for point in POINTS[wave::WAVES] if is_tried(point, action) and point not in ELECTED]
     bystander = make_job("bystander", task=tasks.note, schedule=Every(seconds=1), label="bystander")
     cases = begin(fleet, action, points)
     let_it_happen(cases)
@@ -158,6 +161,28 @@ def test_whatever_happens_at_any_point_the_invariants_hold(fleet: Fleet, note: N
     executed = len(evidence.said("begin"))
     seen = f"hold; {executed} runs, {len(evidence.runs)} rows"
     note(f"FI-44 {action} {wave + 1}", f"I1 to I6 at {len(cases)} points", seen)
+
+
+@pytest.mark.parametrize("point", ELECTED)
+@pytest.mark.parametrize(
+    "action",
+    ["kill", pytest.param("raise", marks=pytest.mark.once), pytest.param("stop", marks=pytest.mark.once)],
+)
+def test_whatever_happens_around_an_election_another_leads(fleet: Fleet, note: Note, action: str, point: str):
+    elector = {"BACKEND": "django_gocron.electors.database.DatabaseElector", "OPTIONS": {"ttl": 2}}
+    job = make_job("job", task=tasks.fence, schedule=Every(seconds=1))
+    gocron = {"ELECTOR": elector}
+    victim = fleet.start("victim", barriers=f"{point}={action}", calm=CALM, gocron=gocron)
+    fleet.trace.wait_for(kind="reach", action=action, pid=victim.pid)
+    fleet.start("survivor", calm=CALM, gocron=gocron).wait_until_started()
+    fleet.trace.wait_for(SUCCESSES, kind="end", job=job.pk)
+    victim.thaw()
+    ends = len(fleet.trace.lines(kind="end", job=job.pk))
+    fleet.trace.wait_for(ends + SUCCESSES, kind="end", job=job.pk)
+    stop_all(fleet)
+    evidence = Evidence.gather(fleet.trace)
+    assert_invariants(evidence)
+    note(f"FI-44 {action} {point}", "another leads, then I1 to I6", f"hold; {len(evidence.runs)} rows")
 
 
 @pytest.mark.only_on("sqlite")

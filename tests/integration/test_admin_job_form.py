@@ -418,7 +418,7 @@ def test_only_fields_that_have_a_choice_are_offered():
 
 def test_fields_of_later_releases_are_not_offered(client: Client):
     page = client.get(url("add")).content.decode()
-    assert 'name="coordination"' not in page
+    assert 'name="executor"' not in page
     assert 'name="overlap"' in page
 
 

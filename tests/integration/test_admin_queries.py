@@ -99,7 +99,8 @@ def test_the_list_of_runs_reads_no_heavy_columns(client: Client):
 def test_the_list_of_instances_takes_as_many_queries_for_any_number(client: Client):
     for place in range(60):
         start_instance(name=f"web-{place}")
-    assert len(queries(client, "/admin/gocron/instance/")) <= MOST
+    # One more than other lists: the locks below it are two, the leases and the ledger's own.
+    assert len(queries(client, "/admin/gocron/instance/")) <= MOST + 1
 
 
 def test_the_page_of_a_job_takes_a_handful(client: Client):

@@ -27,6 +27,7 @@ from tests.handdriven import (
     statuses,
 )
 from tests.heard import Heard
+from tests.integration.planned import record
 
 pytestmark = REAL_TRANSACTIONS
 
@@ -334,6 +335,19 @@ def test_what_an_instance_could_not_start_in_time_waits_for_it_and_runs_late():
     assert one.step() == 1
 
 
+def test_what_two_instances_could_not_start_in_time_runs_late_on_both():
+    job = local_job()
+    instances = two_instances()
+    tick = tick_of(job)
+    for engine in instances:
+        engine.go_to(tick).claim()
+        engine.clock.advance(2)
+        engine.parts.loop._give_back_late(engine.now)
+    for engine in instances:
+        assert engine.step() == 1
+    assert statuses(job) == ["succeeded", "succeeded"]
+
+
 def test_of_several_that_it_could_not_start_in_time_the_latest_runs():
     job = local_job(overlap="allow")
     engine = started()
@@ -390,6 +404,7 @@ def test_the_reaper_ends_what_only_the_dead_instance_could_have_run():
         "RunCancelled",
         "RunLost",
     ]
+    assert [event.requeued for event in heard if isinstance(event, events.InstanceReaped)] == [0]
     assert reaper.recovery.reap() == 0
 
 
@@ -515,6 +530,17 @@ def test_a_pause_with_an_end_ends_by_itself():
     tick = tick_of(job)
     assert tick >= until
     assert engine.go_to(tick).step() == 1
+    assert [run.scheduled_for for run in runs_of(job)] == [tick]
+
+
+def test_an_immediate_first_run_waits_for_the_end_of_a_pause():
+    job = local_job(first_run="immediately")
+    until = database_now(DATABASE) + 5 * SECOND
+    operations.pause(job, until=until)
+    engine = HandDriven()
+    assert engine.step() == 0
+    assert engine.go_to(until).step() == 1
+    assert [run.scheduled_for for run in runs_of(job)] == [until]
 
 
 @pytest.mark.parametrize("values", [{"enabled": False}, {"schedule": None}])
@@ -583,6 +609,16 @@ def test_while_an_edit_is_open_nothing_is_claimed_and_then_the_edit_counts():
     assert statuses(job) == []
 
 
+def test_a_plan_that_is_old_by_the_time_the_state_is_locked_claims_nothing():
+    job = local_job()
+    engine = started()
+    engine.go_to(tick_of(job))
+    Job.objects.filter(pk=job.pk).update(kwargs={"n": 2})
+    engine.parts.loop._local_claims._courses.follow = lambda *_args: None  # it has looked just before
+    assert engine.claim() == []
+    assert runs_of(job) == []
+
+
 def test_what_the_schedule_of_one_job_raises_breaks_that_job_alone():
     broken, sound = local_job(name="broken"), local_job(name="sound")
     engine = HandDriven()
@@ -630,6 +666,20 @@ def test_a_job_that_is_local_no_more_is_run_by_one():
         engine.go_to(tick).step()
     assert statuses(job) == ["succeeded"]
     assert runs_of(job)[0].scope == ""
+
+
+@pytest.mark.parametrize(("before", "after"), [("locked", "node_local"), ("node_local", "locked")])
+def test_a_tick_that_waits_while_the_coordination_changes_runs_late(before: str, after: str):
+    job = local_job(coordination=before)
+    engine = started()
+    own = {"scope": scope(engine), "lock_key": f"{job.pk}@{scope(engine)}"} if before == "node_local" else {}
+    tick = database_now(DATABASE) - 2 * SECOND
+    waiting = record(job, tick, status="queued", reason="given_back", **own)
+    JobState.objects.filter(pk=job.pk).update(planned_through=tick)
+    Job.objects.filter(pk=job.pk).update(coordination=after)
+    assert engine.step() == 1
+    waiting.refresh_from_db()
+    assert waiting.status == "succeeded"
 
 
 def test_an_elector_that_is_set_between_two_starts_makes_an_unlocked_job_shared_and_back():
@@ -693,6 +743,9 @@ def test_what_others_have_claimed_counts_against_the_limit_and_may_be_freed():
     tick = tick_of(job)
     one.go_to(tick).claim()
     assert other.go_to(tick).claim() == []
+    looks_again_at = other.parts.loop._local_claims.next_due_at
+    assert looks_again_at is not None
+    assert looks_again_at >= tick + SECOND
     one.expire()
     other.recovery.reap()
     other.clock.advance(1)
@@ -746,6 +799,7 @@ def test_an_interval_counts_from_the_completion_of_the_instances_own_run():
         assert engine.go_to(tick + seconds * SECOND).step() == 1
     assert [run.scheduled_for for run in runs_of(job, scope=scope(one))] == [tick, tick + 14 * SECOND]
     assert [run.scheduled_for for run in runs_of(job, scope=scope(other))] == [tick, tick + 10 * SECOND]
+    assert (state_of(job).next_tick_at, state_of(job).next_run_at) == (None, None)
 
 
 def test_while_the_run_lasts_no_tick_is_planned_of_a_job_that_counts_from_completion():

@@ -298,7 +298,7 @@ def test_a_lock_that_is_taken_away_is_noticed_and_told_to_the_task(
     engine.execute()
     assert seen == [True]
     engine.finish()
-    assert statuses(job) == ["succeeded"]
+    assert [(run.status, run.lock_lost) for run in runs_of(job)] == [("succeeded", True)]
 
 
 def test_a_lock_that_cannot_be_extended_is_lost_before_it_runs_out(
@@ -322,8 +322,9 @@ def test_a_task_sees_that_its_lock_holds(start: Start):
     job = make_locked(task=look_at_lock)
     engine = at_tick(start(), job)
     engine.start()
-    engine.execute()
+    engine.step()
     assert seen == [False]
+    assert [run.lock_lost for run in runs_of(job)] == [False]
 
 
 def test_a_lock_that_is_changed_in_two_steps_is_left_alone_late(start: Start, server: lockers.Server):

@@ -6,15 +6,20 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connections
 
 from django_gocron import Every, job, registry
+from django_gocron.backends import Backend
 from django_gocron.declarations import sync
-from django_gocron.models import Job, Run
+from django_gocron.models import Job, Lease, Run
 from django_gocron.models.now import database_now
+from tests.contracts.caches import caching, make_caches
 from tests.handdriven import (
     DATABASE,
     REAL_TRANSACTIONS,
@@ -25,6 +30,7 @@ from tests.handdriven import (
     runs_of,
     statuses,
 )
+from tests.heard import PATIENCE
 
 pytestmark = REAL_TRANSACTIONS
 
@@ -35,12 +41,24 @@ def note_call() -> None:
     calls.append(threading.get_ident())
 
 
-def test_b01_of_eight_that_look_at_one_tick_two_hundred_times_one_runs_it():
+@pytest.fixture(params=["no locker", "django-redis", "Django's Redis"])
+def lockers(request: pytest.FixtureRequest, settings: Any) -> Iterator[dict[str, Backend]]:
+    """What jobs that name no locker are locked by, besides the ledger."""
+    if request.param == "no locker":
+        yield {}
+        return
+    path = "django_gocron.lockers.cache.CacheLocker"
+    with caching(**make_caches(request.param)):
+        yield {"default": Backend(setting="LOCKERS", path=path, options={"prefix": uuid4().hex})}
+
+
+@pytest.mark.needs("redis")
+def test_b01_of_eight_that_look_at_one_tick_two_hundred_times_one_runs_it(lockers: dict[str, Backend]):
     calls.clear()
     due = make_job(task=note_call, schedule=Every(hours=1))
     tick = database_now(DATABASE) + timedelta(minutes=1)
     plan_at(due, tick)
-    engines = [HandDriven(name=f"engine {number}").go_to(tick) for number in range(8)]
+    engines = [HandDriven(name=f"engine {number}", lockers=lockers).go_to(tick) for number in range(8)]
     together = threading.Barrier(len(engines))
 
     def look(engine: HandDriven) -> None:
@@ -56,6 +74,8 @@ def test_b01_of_eight_that_look_at_one_tick_two_hundred_times_one_runs_it():
         thread.start()
     for thread in threads:
         thread.join()
+    for engine in engines:
+        engine.parts.locks.stop(PATIENCE)
     assert (len(calls), statuses(due)) == (1, ["succeeded"])
 
 
@@ -103,6 +123,25 @@ def test_b04_another_takes_over_and_the_first_one_back_runs_nothing_twice():
     second.step()
     back = HandDriven(name="first again").go_to(second.now)
     back.step()
+    assert statuses(due) == ["succeeded", "succeeded"]
+    assert [run.instance.name for run in runs_of(due)] == ["first", "second"]
+
+
+def test_b04_a_follower_takes_over_from_a_leader_that_died_and_the_old_leader_doubles_nothing(settings: Any):
+    path = "django_gocron.electors.database.DatabaseElector"
+    settings.GOCRON = {"ELECTOR": {"BACKEND": path}}
+    elector = Backend(setting="ELECTOR", path=path)
+    due = make_job(schedule=Every(minutes=1))
+    first = HandDriven(name="first", elector=elector).go_to(next_tick(due))
+    second = HandDriven(name="second", elector=elector).go_to(next_tick(due))
+    first.parts.leadership.campaign()
+    second.parts.leadership.campaign()
+    first.step()
+    Lease.objects.update(expires_at=database_now(DATABASE))  # as when it has died, and its term has run out
+    second.parts.leadership.campaign()
+    second.go_to(next_tick(due)).step()
+    first.parts.leadership.campaign()
+    first.go_to(second.now).step()
     assert statuses(due) == ["succeeded", "succeeded"]
     assert [run.instance.name for run in runs_of(due)] == ["first", "second"]
 
