@@ -86,7 +86,8 @@ def describe(event: events.Event) -> Line:
             return logging.INFO, "leader", {"instance": event.name, "term": event.term}
         case events.LeadershipLost():
             fields = {"instance": event.name, "term": event.term, "reason": event.reason}
-            return logging.WARNING, "leader no more", fields
+            level = logging.INFO if event.reason == "resigned" else logging.WARNING
+            return level, "leader no more", fields
         case events.EngineStalled():
             fields = {"threads": ", ".join(event.threads), "hopeless": event.is_hopeless}
             return logging.CRITICAL, "engine stalled", fields
@@ -126,7 +127,8 @@ def _describe_run(event: events.RunEvent) -> Line:
         case events.RunQueued():
             return logging.INFO, "run queued", fields
         case events.RunCancelled():
-            return logging.WARNING, "run cancelled", {**fields, "reason": event.reason}
+            level = logging.INFO if event.reason == "shutdown" else logging.WARNING
+            return level, "run cancelled", {**fields, "reason": event.reason}
         case events.RunSkipped():
             return logging.WARNING, "run skipped", {**fields, "reason": event.reason}
         case events.LockNotAcquired():

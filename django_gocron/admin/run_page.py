@@ -83,6 +83,9 @@ def _explain(run: Run, now: datetime) -> str:
         return f"{sentence} {_('Cancel requested.')}" if run.cancel_requested_at else sentence
     if run.status == Status.TIMED_OUT and run.held_lock:
         return _("Its code still executes: no other run of the job starts before it ends.")
+    if run.lock_lost:
+        lost = _("Its locker's lock ran out, or was taken away, while it executed.")
+        return " ".join(filter(None, (explain_reason(run), lost)))
     return explain_reason(run)
 
 

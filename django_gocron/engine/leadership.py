@@ -69,6 +69,9 @@ class AlwaysLeader:
     def campaign(self) -> None:
         """There is nobody to ask."""
 
+    def wake(self) -> None:
+        """Nobody waits."""
+
     def resign(self) -> None:
         """There is nothing to hand over."""
 

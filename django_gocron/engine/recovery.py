@@ -102,7 +102,7 @@ class Recovery:
     def _recover(self, instance_id: UUID) -> list[events.Event]:
         rows = Instance.objects.using(self._using).filter(pk=instance_id)
         expired = rows.unreaped().filter(lease_expires_at__lt=DatabaseNow())
-        is_news = expired.update(reaped_at=DatabaseNow())
+        is_news = expired.update(reaped_at=DatabaseNow(), term=None)
         row = rows.exclude(reaped_at__isnull=True, stopped_at__isnull=True).first()
         if row is None:
             return []

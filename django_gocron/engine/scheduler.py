@@ -120,7 +120,7 @@ class Scheduler:
         self.parts = assemble(self.options, self.clock)
         self._outage = Outage(self.clock)
         self._threads = self._make_threads()
-        self._listener = Listener(self.options.using, self.parts.wakeup.wake)
+        self._listener = Listener(self.options.using, self._note_news)
         self._state = "new"
         self._stop = Stop(self.parts, self._threads, self._listener)
         self._stop_requested = StopRequest()
@@ -226,6 +226,12 @@ class Scheduler:
 
     def _thread(self, name: str, step: Callable[[], None], wake: Callable[[], None]) -> EngineThread:
         return EngineThread(name, self.options.using, self._outage, step, wake)
+
+    def _note_news(self) -> None:
+        """Somebody has edited a job, or has something to hand over: leadership perhaps."""
+        self.parts.wakeup.wake()
+        if not self.is_leader:
+            self.parts.leadership.wake()
 
     def _write(self) -> None:
         completions = self.parts.completions

@@ -61,7 +61,9 @@ class Run(RunActions, models.Model):
     held_lock = models.CharField(_("held lock"), max_length=100, null=True, unique=True, default=None)  # noqa: DJ001
     token = models.BigIntegerField(_("token"), null=True, default=None)
     lock_lost = models.BooleanField(
-        _("lock lost"), default=False, help_text=_("Whether the lock of its locker ran out while it executed.")
+        _("lock lost"),
+        default=False,
+        help_text=_("Whether the lock of its locker ran out while it executed."),
     )
     label = models.CharField(_("label"), max_length=100, blank=True, default="")
     priority = models.IntegerField(_("priority"), default=0)

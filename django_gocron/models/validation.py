@@ -171,7 +171,7 @@ def _check_locker(job: Job, faults: _Faults) -> None:
         return
     if job.coordination != Coordination.LOCKED:
         message = _(
-            "A job that is not coordinated by a lock has no locker. Choose *locked*, or leave this empty."
+            "Only a job that one instance runs under a lock has a locker. Choose that, or leave this empty."
         )
         faults.add("locker", message, "locker_without_lock")
     elif job.locker not in (known := get_settings().lockers):

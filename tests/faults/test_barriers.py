@@ -17,13 +17,17 @@ from tests.handdriven import REAL_TRANSACTIONS
 ENGINE = Path(barriers.__file__).parent
 
 
+LOCAL_CLAIMS = ("claim.before", "claim.after")
+"""Ticks that every instance claims for itself are claimed elsewhere, and recorded by the same code."""
+
+
 def test_every_point_stands_in_the_engine_once():
     found = Counter(
         point
         for file in ENGINE.glob("*.py")
         for point in re.findall(r'barriers\.reach\("([a-z.]+)"', file.read_text())
     )
-    assert found == Counter(POINTS)
+    assert found == Counter(POINTS) + Counter(LOCAL_CLAIMS)
 
 
 def test_without_a_plan_a_point_does_nothing(monkeypatch: pytest.MonkeyPatch):

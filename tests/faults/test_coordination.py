@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
@@ -139,6 +139,33 @@ def _ticks_by_instance(job: Job) -> dict[str, list[Any]]:
             run.scheduled_for + number * job.schedule.interval for number in range(run.count)
         )  # type: ignore[union-attr]
     return found
+
+
+# Ticks that every instance runs for itself
+
+
+@pytest.mark.parametrize(
+    "point", ["claim.after", "start.after", pytest.param("record.after", marks=pytest.mark.once)]
+)
+def test_what_a_killed_instance_had_claimed_for_itself_ends_and_the_others_go_on(
+    fleet: Fleet, note: Note, point: str
+):
+    job = make_job("local", task=tasks.note, schedule=Every(seconds=0.2), coordination="node_local")
+    survivor = fleet.start("survivor", calm=CALM).wait_until_started()
+    victim = fleet.start("victim", calm=CALM, barriers=f"{point}@2=kill")
+    victim.wait()
+    own = str(Row.objects.get(name="victim").pk)
+    wait_until(lambda: not job.runs.filter(scope=own).live().exists(), lambda: runs_of(job, scope=own))
+    before = job.runs.count()
+    wait_until(lambda: job.runs.count() >= before + 5)
+    assert survivor.code is None
+    assert_invariants(stop(fleet))
+    ended = Counter(job.runs.filter(scope=own).values_list("status", "reason"))
+    assert set(ended) <= {("succeeded", ""), ("lost", "instance_gone"), ("cancelled", "instance_gone")}
+    assert (
+        ended.keys() & {("lost", "instance_gone"), ("cancelled", "instance_gone")} or point == "record.after"
+    )
+    note(f"scoped runs, kill {point}", "ended by the reaper, without retry", str(dict(ended)))
 
 
 # Every mode with every locker, with an elector and without

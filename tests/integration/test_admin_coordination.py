@@ -616,3 +616,9 @@ def test_that_locks_elsewhere_are_not_listed_is_said_where_there_are_lockers(
 ):
     with with_lockers if has_lockers else override_settings():
         assert ("are not listed" in get_text(client, INSTANCES)) is has_lockers
+
+
+def test_a_run_that_lost_its_lock_says_so(client: Client):
+    run = make_run(make_job(), Status.SUCCEEDED, lock_lost=True)
+    text = get_text(client, f"{RUNS}{run.pk}/change/")
+    assert "Its locker's lock ran out, or was taken away, while it executed." in text

@@ -73,7 +73,7 @@ LINES: list[tuple[events.Event, str, str]] = [
     ),
     (
         events.RunCancelled(**RUN, reason="shutdown"),
-        "WARNING",
+        "INFO",
         'run cancelled  job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z reason="shutdown"',
     ),
     (
