@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 from unittest.mock import patch
 
@@ -69,7 +70,7 @@ class HandDriven:
         drops: bool = False,
         labels: Sequence[str] = (),
         ahead: timedelta = timedelta(seconds=1),
-        lockers: Mapping[str, Backend] | None = None,
+        lockers: Mapping[str, Backend] | None = MappingProxyType({}),
         elector: Backend | None = None,
         name: str = "by hand",
     ) -> None:
@@ -81,7 +82,7 @@ class HandDriven:
             drops=drops,
             labels=tuple(labels),
             name=name,
-            lockers=lockers or {},
+            lockers=lockers,
             elector=elector,
             lease=LEASE,
             heartbeat=timedelta(seconds=10),

@@ -33,14 +33,15 @@ class ExternalLocks:
     """
 
     def __init__(
-        self, using: str, backends: Mapping[str, Backend], clock: Clock, memory: Memory, lease: Lease
+        self, using: str, backends: Mapping[str, Backend] | None, clock: Clock, memory: Memory, lease: Lease
     ) -> None:
+        self._is_off = backends is None
         self._clock = clock
         self._lease = lease
         self._refusals: dict[int, Refusal] = {}
         self._keepers = {
             alias: Keeper(using, alias, _make(backend), clock, memory, self._tell_lost)
-            for alias, backend in backends.items()
+            for alias, backend in (backends or {}).items()
         }
 
     def start(self) -> None:
@@ -91,6 +92,8 @@ class ExternalLocks:
 
     def _by_alias(self, entries: Iterable[Entry]) -> dict[str, list[Entry]]:
         found: dict[str, list[Entry]] = defaultdict(list)
+        if self._is_off:
+            return found
         for entry in entries:
             if entry.locker and (entry.locker != DEFAULT_LOCKER or DEFAULT_LOCKER in self._keepers):
                 found[entry.locker].append(entry)

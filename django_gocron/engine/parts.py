@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.utils.module_loading import import_string
@@ -55,7 +55,8 @@ class Options:
     drops: bool = False
     labels: tuple[str, ...]
     name: str
-    lockers: Mapping[str, Backend] = field(default_factory=dict)
+    lockers: Mapping[str, Backend] | None = None
+    """By alias; None: no job asks any, whatever it names."""
     elector: Backend | None = None
     lease: timedelta
     heartbeat: timedelta

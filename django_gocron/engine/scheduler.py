@@ -108,7 +108,7 @@ class Scheduler:
             drops=(limit_mode or settings.limit_mode) == "reschedule",
             labels=tuple(labels),
             name=name,
-            lockers=settings.lockers if settings.coordination == "on" else {},
+            lockers=settings.lockers if settings.coordination == "on" else None,
             elector=settings.elector if settings.has_elector else None,
             lease=settings.lease,
             heartbeat=settings.heartbeat,

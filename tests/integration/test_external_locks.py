@@ -13,6 +13,7 @@ from django_gocron import Every, events
 from django_gocron.backends import Backend
 from django_gocron.context import current_run
 from django_gocron.engine import keeper
+from django_gocron.engine.scheduler import Scheduler
 from django_gocron.lockers.base import Lock
 from django_gocron.models import Job, Run
 from tests import lockers
@@ -408,3 +409,11 @@ def test_stopping_releases_every_lock(start: Start, server: lockers.Server, engi
     engine.parts.locks.stop(PATIENCE)
     engines.remove(engine)
     assert server.keys() == set()
+
+
+def test_with_coordination_off_a_job_runs_whatever_locker_it_names(settings: Any, server: lockers.Server):
+    settings.GOCRON = {"LOCKERS": {"dict": {"BACKEND": DICT}}, "COORDINATION": "off"}
+    job = make_locked()
+    at_tick(HandDriven(lockers=Scheduler().options.lockers), job).start()
+    assert statuses(job) == ["running"]
+    assert server.calls == []
