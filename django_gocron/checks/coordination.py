@@ -44,7 +44,8 @@ def _check(backend: Backend, kind: type[Any]) -> Iterator[CheckMessage]:
     try:
         made = backend.make(kind)
     except ConfigurationError as error:
-        hint = 'The documentation lists them under "Choose a locker". For local work, GOCRON["COORDINATION"] = "off".'
+        page = "Elect a leader" if kind is Elector else "Choose a locker"
+        hint = f"See {page!r} in the documentation. For local work, write GOCRON['COORDINATION'] = 'off'."
         yield checks.Error(error.message, hint=hint, id="gocron.E004")
         return
     if isinstance(made, CacheLocker | CacheElector):

@@ -13,6 +13,7 @@ from django_gocron import registry
 from django_gocron.conf import get_settings
 from django_gocron.management.surroundings import find_warnings
 from django_gocron.models import Job, JobState
+from django_gocron.models.choices import Coordination
 from django_gocron.schedules import find_zone
 
 if TYPE_CHECKING:
@@ -102,9 +103,17 @@ def _troubles(jobs: list[Job]) -> list[str]:
         for job in jobs
         if job.task not in known
     ]
-    lines = broken + unknown
+    lines = [*broken, *unknown, *_without_locker(jobs)]
     more = [f"... and {len(lines) - MOST} more."] if len(lines) > MOST else []
     return lines[:MOST] + more
+
+
+def _without_locker(jobs: list[Job]) -> Iterator[str]:
+    settings = get_settings()
+    for job in jobs:
+        is_asked = job.locker and job.coordination == Coordination.LOCKED and settings.coordination == "on"
+        if is_asked and job.locker not in settings.lockers:
+            yield f"{job.name}: no locker is called {job.locker!r}. Each of its ticks will be skipped."
 
 
 def _state(job: Job) -> JobState | None:

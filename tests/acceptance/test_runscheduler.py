@@ -120,6 +120,19 @@ def test_it_says_how_it_is_coordinated_with_others(office: Project) -> None:
     assert 'leader no more instance="' in output
 
 
+def test_a_job_whose_locker_is_unknown_is_told_at_the_start(office: Project) -> None:
+    office.write("office/jobs.py", LATER)
+    office.manage("gocron", "sync")
+    office.rows("UPDATE gocron_job SET locker = 'nope'")
+    scheduler = office.start("runscheduler")
+    scheduler.wait_for("Press Ctrl-C")
+    scheduler.send(SIGTERM)
+    assert scheduler.wait() == 0
+    assert "! Close: no locker is called 'nope'. Each of its ticks will be skipped." in "\n".join(
+        scheduler.lines
+    )
+
+
 def test_a_locker_that_cannot_be_made_is_told_in_a_sentence(office: Project) -> None:
     cache = "django_gocron.lockers.cache.CacheLocker"
     office.append("office_settings.py", f"GOCRON['LOCKERS'] = {{'cache': {{'BACKEND': {cache!r}}}}}")

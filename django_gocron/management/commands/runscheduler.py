@@ -96,6 +96,8 @@ class Command(BaseCommand):
         _stop_on_signals(scheduler)
         with Tally() as tally:
             _ask(lambda: scheduler.start(loop=False))
+            if not scheduler.is_leader:
+                self.stdout.write("Another instance leads: only what every instance runs is run here.")
             scheduler.run_due()
             abandoned = scheduler.shutdown()
         self.stdout.write(str(tally))
