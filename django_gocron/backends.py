@@ -35,6 +35,8 @@ class Backend:
             raise self._bad(f"{self.path} does not take these OPTIONS: {error}.") from error
         except ConfigurationError as error:
             raise self._bad(error.message) from error
+        except Exception as error:
+            raise self._bad(f"{self.path} raised {type(error).__name__}: {error}") from error
 
     def _import(self) -> object:
         module, _dot, name = self.path.rpartition(".")

@@ -76,6 +76,9 @@ class Dispatch:
         barriers.reach("begin.before", [entry])
         if entry.cancellation.cause is Cause.BY_USER:
             return self._cancel_unbegun(entry)
+        if entry.state is State.HOLD and entry.lock_lost.is_set():
+            self._memory.forget([entry])  # the audit finds that it has not begun, and queues it again
+            return False
         if entry.state is State.HOLD and not self._lease.is_trusted:
             return None
         if not self._memory.move(entry, State.HOLD, State.EXECUTING):

@@ -49,9 +49,12 @@ class ExternalLocks:
             keeper.start()
 
     def stop(self, seconds: float) -> None:
-        """Release every lock; wait for that up to ``seconds`` a locker."""
+        """Release every lock; wait for that up to ``seconds``."""
+        deadline = self._clock.boottime() + seconds
         for keeper in self._keepers.values():
-            keeper.stop(seconds)
+            keeper.ask_to_stop()
+        for keeper in self._keepers.values():
+            keeper.join(deadline - self._clock.boottime())
 
     def acquire(self, entries: Sequence[Entry]) -> list[Entry]:
         """Take the locks of those that need one; answer those that may start. Why the others may not, ``refusal_of``

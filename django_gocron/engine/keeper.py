@@ -1,7 +1,7 @@
 """Keepers: one for each locker, with a thread of its own in which all of the locker's calls are made.
 
-So a locker that takes long, or hangs, holds up the jobs that use it and no others: whoever asks waits for ``PATIENCE``
-at most, and while a call is under way that has taken longer, nobody waits at all.
+So a locker that hangs holds up the engine once: whoever asks waits for ``PATIENCE`` at most, and while a call is under
+way that has taken longer, nobody waits at all.
 
 States of a lock, and who moves it:
 
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, TypeVar
 from django.db import close_old_connections
 
 from django_gocron.engine.database import engine_thread
+from django_gocron.exceptions import LockerError
 from django_gocron.lockers.base import Refusal
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ class _Kept:
 
 
 class Keeper:
-    """``acquire`` is called from the timer's thread, ``release`` from the writer's, ``stop`` from the one that shuts
-    down. ``on_lost`` is called in the keeper's own."""
+    """``acquire`` is called from the timer's thread, ``release`` from the writer's too, the rest from the one that
+    starts and shuts down. ``on_lost`` is called in the keeper's own."""
 
     def __init__(
         self,
@@ -88,10 +89,13 @@ class Keeper:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self, seconds: float) -> None:
-        """Release everything, whatever still executes, and end; wait for that up to ``seconds``."""
+    def ask_to_stop(self) -> None:
+        """Let it release everything, whatever still executes, and end."""
         self._calls.put(None)
-        self._thread.join(seconds)
+
+    def join(self, seconds: float) -> None:
+        """Wait until it has ended, up to ``seconds``."""
+        self._thread.join(max(0.0, seconds))
 
     def acquire(self, wanted: Mapping[Entry, Lock]) -> dict[Entry, Refusal]:
         """Take the locks, and keep them as long as their runs are in memory. Answers those that were refused."""
@@ -100,8 +104,8 @@ class Keeper:
         except TookTooLong:
             refusal = Refusal(error=f"It has not answered within {PATIENCE:g} s.")
             return dict.fromkeys(wanted, refusal)
-        except Exception as error:  # noqa: BLE001 - whatever a locker raises says that it cannot answer
-            return dict.fromkeys(wanted, Refusal(error=describe(error)))
+        except LockerError as error:
+            return dict.fromkeys(wanted, Refusal(error=error.message))
         return refused
 
     def release(self, run_ids: Collection[int]) -> None:
@@ -111,12 +115,13 @@ class Keeper:
             return
         try:
             self._ask(lambda: self._release(ours))
-        except Exception as error:  # noqa: BLE001 - as above
+        except (LockerError, TookTooLong) as error:
             logger.debug("Locks of %r are released later: %s", self._alias, error)
 
     def _ask(self, work: Callable[[], T]) -> T:
         """Have it done in the keeper's thread, and answer what comes of it. Raises ``TimeoutError`` after a while."""
-        if self._busy_since is not None and self._clock.boottime() - self._busy_since > PATIENCE:
+        busy_since = self._busy_since  # once: its thread sets it
+        if busy_since is not None and self._clock.boottime() - busy_since > PATIENCE:
             raise TookTooLong
         future: Future[T] = Future()
         self._calls.put(lambda: _fulfil(future, work))
@@ -126,7 +131,7 @@ class Keeper:
         with engine_thread(self._using):
             while (call := self._next_call()) is not None:
                 self._busy_since = self._clock.boottime()
-                close_old_connections()
+                self._attempt(close_old_connections)
                 call()
                 self._look_after()
                 self._busy_since = None
@@ -134,9 +139,16 @@ class Keeper:
 
     def _next_call(self) -> Callable[[], None] | None:
         try:
-            return self._calls.get(timeout=LOOK_AGAIN if self._kept else None)
+            return self._calls.get(timeout=self._seconds_to_next())
         except Empty:
             return lambda: None
+
+    def _seconds_to_next(self) -> float | None:
+        """Until something is to be extended, or looked at again; for ever where nothing is kept."""
+        if not self._kept:
+            return None
+        soonest = min(kept.extend_at for kept in self._kept.values())
+        return min(LOOK_AGAIN, max(0.0, soonest - self._clock.boottime()))
 
     def _acquire(self, wanted: Mapping[Entry, Lock]) -> dict[Entry, Refusal]:
         self._release_forgotten()
@@ -170,7 +182,7 @@ class Keeper:
     def _extend(self, due: Sequence[_Kept]) -> None:
         asked_at = self._clock.boottime()
         for kept in due:
-            kept.extend_at = asked_at + LOOK_AGAIN  # unless there is an answer
+            kept.extend_at = asked_at + min(LOOK_AGAIN, self._ttl / 6)  # unless there is an answer
         answers = self._locker.extend_many([kept.lock for kept in due])
         for kept, extended in zip(due, answers, strict=True):
             if extended:
@@ -202,7 +214,7 @@ class Keeper:
         """Do what nobody waits for. An outage is said once."""
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - as above
+        except BaseException as error:  # noqa: BLE001 - an asynchronous driver raises CancelledError
             if not self._is_away:
                 logger.warning("The locker %r does not answer: %s", self._alias, describe(error))
             self._is_away = True
@@ -212,11 +224,13 @@ class Keeper:
 
 def describe(error: BaseException) -> str:
     """What an error says of a locker, in one line."""
+    if isinstance(error, LockerError):
+        return error.message
     return f"{type(error).__name__}: {error}".replace("\n", " ")[:500]
 
 
 def _fulfil(future: Future[T], work: Callable[[], T]) -> None:
     try:
         future.set_result(work())
-    except Exception as error:  # noqa: BLE001 - it is for whoever asked
-        future.set_exception(error)
+    except BaseException as error:  # noqa: BLE001 - for whoever asked; the thread goes on
+        future.set_exception(LockerError(describe(error), code="locker_unavailable"))

@@ -69,6 +69,9 @@ class AlwaysLeader:
     def campaign(self) -> None:
         """There is nobody to ask."""
 
+    def wait_for_answer(self, seconds: float) -> None:
+        """There is none to wait for."""
+
     def wake(self) -> None:
         """Nobody waits."""
 
@@ -77,8 +80,8 @@ class AlwaysLeader:
 
 
 class Leadership:
-    """``is_leader`` and ``wake`` may be called from any thread, the rest from the elector's; ``campaign`` from another
-    before that has begun, ``resign`` once it has ended. ``on_gain`` is called, in the thread that campaigns, when this
+    """``is_leader``, ``wake`` and ``wait_for_answer`` may be called from any thread, the rest from the elector's;
+    ``resign`` from another once that has ended. ``on_gain`` is called, in the thread that campaigns, when this
     instance begins to lead."""
 
     def __init__(
@@ -95,6 +98,7 @@ class Leadership:
         self._silent_since: float | None = None
         self._unrecorded: dict[UUID, int | None] = {}
         self._wake = threading.Event()
+        self._has_asked = threading.Event()
 
     @property
     def is_leader(self) -> bool:
@@ -115,6 +119,10 @@ class Leadership:
     def wake(self) -> None:
         self._wake.set()
 
+    def wait_for_answer(self, seconds: float) -> None:
+        """Return once the first campaign is over, or after ``seconds``."""
+        self._has_asked.wait(seconds)
+
     def campaign(self) -> None:
         """Ask the elector once, and act on what it says."""
         self._note_expiry()
@@ -124,6 +132,7 @@ class Leadership:
         if is_trusted:
             self._ask(candidate)
         self._record()
+        self._has_asked.set()
 
     def resign(self) -> None:
         """Lead no more, so that another can at once. The elector is asked even where this instance does not know that

@@ -49,6 +49,9 @@ GATHERING = 0.01
 WATCHED = ("loop", "timer", "writer")
 """Threads that must not stall: without them nothing runs. That of the elector may wait for what others have built."""
 
+FIRST_ANSWER = 1.0
+"""Seconds that a start waits for the elector: it may hang, and what needs no leader is to run all the same."""
+
 ONE_PRESS = 0.5
 """Seconds within which two requests to stop are one."""
 
@@ -161,13 +164,13 @@ class Scheduler:
         self.parts.sweep.start()
         self.parts.sweep.step()
         self.parts.lease.register()
-        self.parts.leadership.campaign()
         self.parts.locks.start()
         self.parts.executor.start()
         self._listener.start()
         for thread in self._threads:
             if loop or thread.name != "loop":
                 thread.start()
+        self.parts.leadership.wait_for_answer(FIRST_ANSWER)
         lease = self.parts.lease
         events.publish(
             events.SchedulerStarted(at=self.clock.now(), instance=lease.instance_id, name=lease.name)

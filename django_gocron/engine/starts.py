@@ -99,7 +99,7 @@ class Starts:
         if not entries:
             return
         busy = self._find_busy(entries)
-        self.refuse(busy)
+        self._refusals.refuse_overlapping(busy)
         if drop:
             self._refusals.refuse_beyond_limit([entry for entry in entries if entry not in busy])
 

@@ -98,6 +98,7 @@ class Stop:
     def _give_back(self, *states: State) -> None:
         """What has not begun cannot begin any more, and is for others to have at once."""
         using, unbegun = self._parts.using, self._parts.memory.withdraw(*states)
+        self._parts.locks.release(unbegun)
         try:
             in_engine_thread(using, lambda: statement(using, lambda: hand_over(using, unbegun)))
         except DATABASE_ERRORS as error:

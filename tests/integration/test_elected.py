@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +10,9 @@ import pytest
 
 from django_gocron import Every
 from django_gocron.backends import Backend
+from django_gocron.electors.base import Elector
+from django_gocron.engine import scheduler, stopping
+from django_gocron.engine.scheduler import Scheduler
 from django_gocron.models import Instance, Job
 from django_gocron.models.choices import Status
 from tests.handdriven import REAL_TRANSACTIONS, HandDriven, make_job, next_tick, runs_of, statuses
@@ -144,3 +148,30 @@ def test_the_rows_say_who_leads(leader: HandDriven, follower: HandDriven):
     leader.parts.leadership.resign()
     follower.parts.leadership.campaign()
     assert dict(Instance.objects.values_list("name", "term")) == {"leader": None, "follower": 2}
+
+
+released = threading.Event()
+
+
+class HangingElector(Elector):
+    ttl = timedelta(seconds=15)
+
+    def campaign(self, candidate: str, *, name: str) -> int | None:
+        released.wait()
+        return None
+
+    def resign(self, candidate: str) -> bool:
+        return False
+
+
+def test_an_elector_that_hangs_keeps_no_scheduler_from_starting_or_stopping(settings: Any, monkeypatch: Any):
+    monkeypatch.setattr(scheduler, "FIRST_ANSWER", 0.05)
+    monkeypatch.setattr(stopping, "RESIGN_GRACE", 0.05)
+    settings.GOCRON = {"ELECTOR": {"BACKEND": f"{__name__}.HangingElector"}}
+    released.clear()
+    try:
+        with Scheduler(name="patient") as patient:
+            assert not patient.is_leader
+        assert Instance.objects.get(name="patient").stopped_at is not None
+    finally:
+        released.set()

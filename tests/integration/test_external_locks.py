@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -12,12 +13,15 @@ import pytest
 from django_gocron import Every, events
 from django_gocron.backends import Backend
 from django_gocron.context import current_run
-from django_gocron.engine import keeper
+from django_gocron.engine import keeper, stopping
+from django_gocron.engine.memory import State
 from django_gocron.engine.scheduler import Scheduler
+from django_gocron.engine.stopping import Stop
+from django_gocron.engine.wakeup import Listener
 from django_gocron.lockers.base import Lock
 from django_gocron.models import Job, Run
 from tests import lockers
-from tests.handdriven import REAL_TRANSACTIONS, HandDriven, make_job, next_tick, runs_of, statuses
+from tests.handdriven import DATABASE, REAL_TRANSACTIONS, HandDriven, make_job, next_tick, runs_of, statuses
 from tests.heard import PATIENCE, Heard
 
 pytestmark = REAL_TRANSACTIONS
@@ -29,7 +33,12 @@ OTHER = Lock(key="job", holder="another project, run 7", token="other")
 seen: list[bool] = []
 
 
+def meanwhile() -> None:
+    """What happens while the task executes."""
+
+
 def look_at_lock() -> None:
+    meanwhile()
     run = current_run()
     assert run is not None
     seen.append(run.lock_lost)
@@ -284,7 +293,7 @@ def test_a_lock_is_extended_at_a_third_of_its_time(start: Start, server: lockers
     assert server.keys() == {"job"}
 
 
-def test_a_lock_that_is_taken_away_is_noticed_and_told_to_the_task(
+def test_a_lock_that_is_lost_before_the_code_begins_keeps_it_from_beginning(
     start: Start, server: lockers.Server, monkeypatch: Any
 ):
     monkeypatch.setattr(keeper, "LOOK_AGAIN", 0.01)
@@ -294,8 +303,29 @@ def test_a_lock_that_is_taken_away_is_noticed_and_told_to_the_task(
     server.held.clear()
     with Heard(events.LockLost) as heard:
         engine.clock.advance(21)
-        (lost,) = heard.wait_for()
-    assert (lost.locker, lost.key, lost.job_name) == ("dict", "job", "job")
+        heard.wait_for()
+    assert engine.execute() == 0
+    engine.audit.requeue_unknown()
+    assert seen == []
+    assert statuses(job) == ["queued(recovered)"]
+
+
+def test_a_lock_that_is_taken_away_is_noticed_and_told_to_the_task(
+    start: Start, server: lockers.Server, monkeypatch: Any
+):
+    monkeypatch.setattr(keeper, "LOOK_AGAIN", 0.01)
+    job = make_locked(task=look_at_lock)
+    engine = at_tick(start(ttl=60), job)
+
+    def lose() -> None:
+        server.held.clear()
+        with Heard(events.LockLost) as heard:
+            engine.clock.advance(21)
+            (lost,) = heard.wait_for()
+        assert (lost.locker, lost.key, lost.job_name) == ("dict", "job", "job")
+
+    monkeypatch.setattr(f"{__name__}.meanwhile", lose)
+    engine.start()
     engine.execute()
     assert seen == [True]
     engine.finish()
@@ -417,3 +447,42 @@ def test_with_coordination_off_a_job_runs_whatever_locker_it_names(settings: Any
     at_tick(HandDriven(lockers=Scheduler().options.lockers), job).start()
     assert statuses(job) == ["running"]
     assert server.calls == []
+
+
+def test_a_short_lock_is_extended_in_time(start: Start, server: lockers.Server):
+    job = make_locked()
+    engine = at_tick(start(ttl=1), job)
+    engine.start()
+    with Heard(events.LockLost) as heard:
+        engine.clock.advance(0.34)
+        eventually(lambda: ("extend", 1) in server.calls)
+        assert len(heard) == 0
+
+
+def test_a_locker_that_raises_what_is_no_exception_goes_on(
+    start: Start, server: lockers.Server, monkeypatch: Any
+):
+    job = make_locked()
+    engine = at_tick(start(), job)
+    acquire = lockers.DictLocker.acquire_many
+
+    def cancel(self: Any, locks: Any) -> Any:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(lockers.DictLocker, "acquire_many", cancel)
+    engine.start()
+    monkeypatch.setattr(lockers.DictLocker, "acquire_many", acquire)
+    at_tick(engine, job).start()
+    assert statuses(job) == ["skipped(lock_error)", "running"]
+
+
+def test_what_a_stop_gives_back_has_its_lock_free_already(
+    start: Start, server: lockers.Server, monkeypatch: Any
+):
+    job = make_locked()
+    engine = at_tick(start(), job)
+    engine.start()
+    held_then: list[set[str]] = []
+    monkeypatch.setattr(stopping, "hand_over", lambda using, entries: held_then.append(server.keys()))
+    Stop(engine.parts, [], Listener(DATABASE, lambda: None))._give_back(State.HOLD)
+    assert held_then == [set()]
