@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
     """``next_tick_at`` is the first tick that is not settled, ``look_at`` when to look at it: when it is due, or later.
-    ``awaited`` is the tick whose end the next one counts from. ``claimed`` are the latest ticks, the earliest first.
+    ``awaited`` is the tick whose end the next one counts from. ``claimed`` are the ticks that may not have begun yet,
+    the earliest first: an edit may withdraw their rows.
     ``version`` and ``timing`` say which plan of the job this is the course of."""
 
     version: int
@@ -90,17 +91,21 @@ class Course:
             next_tick_at=planned.next_tick_at,
             look_at=look_at,
             awaited=planned.ticks[-1].scheduled_for if waits else None,
-            claimed=(*self.ticks_due_after(now - PUNCTUAL), *planned.ticks),
+            claimed=(*self.claimed, *planned.ticks),
         )
 
-    def ticks_due_after(self, moment: datetime) -> list[Tick]:
-        """Of the latest ones: those of which an edit after that moment may have withdrawn the rows."""
-        return [tick for tick in self.claimed if tick.due_at > moment]
+    def claimed_before(self, moment: datetime) -> list[datetime]:
+        """The claimed ticks that were due by then, and may have begun."""
+        return [tick.scheduled_for for tick in self.claimed if tick.due_at < moment]
 
-    def is_over(self, now: datetime) -> bool:
-        """Whether no tick is to come, and the last is past."""
-        is_past = all(tick.due_at + PUNCTUAL < now for tick in self.claimed[-1:])
-        return self.next_tick_at is None and self.awaited is None and is_past
+    def without(self, begun: Collection[datetime]) -> Self:
+        """The same course once these ticks have begun."""
+        return replace(self, claimed=tuple(tick for tick in self.claimed if tick.scheduled_for not in begun))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no tick is to come, and the last has begun."""
+        return self.next_tick_at is None and self.awaited is None and not self.claimed
 
 
 def timing_of(state: JobState) -> str:

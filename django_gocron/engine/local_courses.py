@@ -2,13 +2,15 @@
 ticks, and the version of their plans; only those that are new here, or have another version, are read.
 
 A course begins when the instance does: ``first_run="immediately"`` runs at each start. A changed job begins anew; where
-only the manner of running changed, its course goes on, and ticks that the edit has withdrawn are planned again. After a
-lost lease all begin anew, from then on: what the former id has claimed, others end.
+only the manner of running changed, its course goes on, and ticks that the edit has withdrawn are planned again. So a
+tick stays known as claimed until its row has been seen begun, however long an edit stays open. After a lost lease all
+begin anew, from then on: what the former id has claimed, others end.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +25,7 @@ from django_gocron.engine.replanning import PLANNED, break_state, replan, save_s
 from django_gocron.engine.runnable import my_jobs
 from django_gocron.engine.settling import lock_free_states
 from django_gocron.models import Job, Run
-from django_gocron.models.choices import LIVE, Origin
+from django_gocron.models.choices import LIVE, Origin, Status
 from django_gocron.planning import PUNCTUAL
 
 if TYPE_CHECKING:
@@ -35,6 +37,12 @@ if TYPE_CHECKING:
 
     from django_gocron.engine.lease import Lease
     from django_gocron.exceptions import GocronError
+
+
+UNBEGUN = (Status.CLAIMED, Status.QUEUED)
+
+TELL_AGAIN = timedelta(minutes=1)
+"""After which a job that is at its end here is declared to be so once more."""
 
 
 class _Found(NamedTuple):
@@ -61,6 +69,7 @@ class Courses:
         self._met: set[int] = set()  # jobs that have had a course in this process
         self._instance_id: UUID | None = None
         self._looked_at: datetime | None = None
+        self._told_at: dict[int, datetime] = {}  # when a job was last declared to be at its end
 
     def __getitem__(self, job_id: int) -> Course:
         return self._by_job[job_id]
@@ -90,15 +99,43 @@ class Courses:
         if self._instance_id != instance_id:
             self._instance_id = instance_id
             self._by_job.clear()
+        rows = self._read_claimed(now)
         found = {job.pk: job for job in self._find_jobs()}
         running = {pk for pk, job in found.items() if not job.is_used_up}
         self._by_job = {pk: course for pk, course in self._by_job.items() if pk in running}
         versions = {pk: course.version for pk, course in self._by_job.items()}
-        self._set([pk for pk in running if versions.get(pk) != found[pk].version], now)
-        self._follow_completions(now)
+        changed = {pk for pk in running if versions.get(pk) != found[pk].version}
+        self._drop_begun(rows, changed)
+        self._set(changed, now)
         self._looked_at = now
-        over = found.keys() - {pk for pk in running if not self._is_over(pk, now)}
-        self._finish([pk for pk in over if found[pk].finished_at is None])
+        self._follow_completions(now)
+        over = found.keys() - {pk for pk in running if not self._is_over(pk)}
+        self._finish([pk for pk in over if found[pk].finished_at is None], now)
+
+    def _read_claimed(self, now: datetime) -> dict[int, dict[datetime, str | None]]:
+        """The status of the rows of claimed ticks that are past; None: there is none. Read before the versions are:
+        where an edit has deleted the row, the version tells."""
+        past = {pk: course.claimed_before(now - PUNCTUAL) for pk, course in self._by_job.items()}
+        ticks = [tick for mine in past.values() for tick in mine]
+        if not ticks:
+            return {}
+        own = self._own_ticks([pk for pk, mine in past.items() if mine], min(ticks), max(ticks))
+        found = {
+            (job, tick): status for job, tick, status in own.values_list("job_id", "scheduled_for", "status")
+        }
+        return {pk: {tick: found.get((pk, tick)) for tick in mine} for pk, mine in past.items() if mine}
+
+    def _drop_begun(
+        self, rows: Mapping[int, Mapping[datetime, str | None]], changed: Collection[int]
+    ) -> None:
+        """What has begun no edit can withdraw. A row that is gone without an edit has been pruned."""
+        for pk in rows.keys() & self._by_job.keys():
+            over = [
+                tick
+                for tick, status in rows[pk].items()
+                if status not in UNBEGUN and (status is not None or pk not in changed)
+            ]
+            self._by_job[pk] = self._by_job[pk].without(over)
 
     def _find_jobs(self) -> list[_Found]:
         """Those that every instance runs, that have ticks, and are ours."""
@@ -127,7 +164,11 @@ class Courses:
         if course is not None and course.timing == timing_of(job.state):
             return course.go_on(job, self._find_withdrawn(job, course))
         is_new = self._looked_at is None or job.state.planned_through is None
-        begun = Course.begin(job, now, is_first=is_new and job.pk not in self._met)
+        is_first = is_new and job.pk not in self._met
+        since = max(self._looked_at, job.state.anchor_at) if is_first and self._looked_at else now
+        begun = Course.begin(
+            job, min(since, now), is_first=is_first
+        )  # it may have been made since the last look
         if course is not None and course.awaited and job.interval_from_completion:
             return begun.wait_for(course.awaited)
         return begun
@@ -157,16 +198,17 @@ class Courses:
         return facts
 
     def _find_withdrawn(self, job: Job, course: Course) -> list[datetime]:
-        """Which of its ticks have no row any more, of those that were still to come when last looked at."""
-        assert self._looked_at is not None
-        ticks = {tick.scheduled_for for tick in course.ticks_due_after(self._looked_at - PUNCTUAL)}
-        rows = self._own_ticks([job.pk], ticks) if ticks else Run.objects.none()
+        """Which of its claimed ticks have no row any more."""
+        ticks = {tick.scheduled_for for tick in course.claimed}
+        if not ticks:
+            return []
+        rows = self._own_ticks([job.pk], min(ticks), max(ticks))
         return sorted(ticks - set(rows.values_list("scheduled_for", flat=True)))
 
-    def _own_ticks(self, job_ids: Collection[int], ticks: Collection[datetime]) -> QuerySet[Run]:
+    def _own_ticks(self, job_ids: Collection[int], first: datetime, last: datetime) -> QuerySet[Run]:
         assert self._instance_id is not None
         own = Run.objects.using(self._using).filter(scope=scope_of(self._instance_id), origin=Origin.SCHEDULE)
-        return own.filter(job__in=job_ids, scheduled_for__in=ticks)
+        return own.filter(job__in=job_ids, scheduled_for__gte=first, scheduled_for__lte=last)
 
     def _follow_completions(self, now: datetime) -> None:
         """Where the awaited tick has ended, retries included, the next counts from there."""
@@ -174,7 +216,7 @@ class Courses:
         if not awaited:
             return
         ends: dict[int, list[datetime | None]] = defaultdict(list)
-        rows = self._own_ticks(awaited, set(awaited.values()))
+        rows = self._own_ticks(awaited, min(awaited.values()), max(awaited.values()))
         for job_id, tick, status, finished_at in rows.values_list(
             "job_id", "scheduled_for", "status", "finished_at"
         ):
@@ -188,10 +230,16 @@ class Courses:
                 now,
             )
 
-    def _is_over(self, job_id: int, now: datetime) -> bool:
-        return job_id in self._by_job and self._by_job[job_id].is_over(now)
+    def _is_over(self, job_id: int) -> bool:
+        return job_id in self._by_job and self._by_job[job_id].is_over
 
-    def _finish(self, job_ids: Collection[int]) -> None:
-        """Their states are to say that no tick is to come: on any instance, since all have the same."""
-        if job_ids:
-            replan(self._using, job_ids, force=True)
+    def _finish(self, job_ids: Collection[int], now: datetime) -> None:
+        """Their states are to say that no tick is to come: on any instance, since all have the same. Those that
+        somebody is editing are left for later, as are those of which the state says otherwise: it counts from no
+        completion."""
+        told = {pk for pk, told_at in self._told_at.items() if now - told_at < TELL_AGAIN}
+        if due := set(job_ids) - told:
+            unit(
+                self._using, lambda: replan(self._using, list(lock_free_states(self._using, due)), force=True)
+            )
+            self._told_at.update(dict.fromkeys(due, now))

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import override_settings
 
 from django_gocron import Every, OneTime, events, operations
 from django_gocron.engine.everywhere import runs_everywhere
+from django_gocron.engine.local_courses import Courses
 from django_gocron.engine.recovery import stop_instance
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.now import database_now
@@ -885,3 +886,76 @@ def test_a_tick_that_was_skipped_once_keeps_no_later_start_from_running_at_once(
     skipped = operations.skip_next(job)
     engine = HandDriven().go_to(skipped + SECOND)
     assert engine.step() == 1
+
+
+# --- edits, outages and ends that meet a pass --------------------------------------------------------
+
+
+def test_an_outage_in_the_first_pass_breaks_no_job(monkeypatch: pytest.MonkeyPatch):
+    job = local_job()
+    engine = HandDriven()
+    follow = Courses._follow_completions
+    monkeypatch.setattr(Courses, "_follow_completions", go_away)
+    with pytest.raises(OperationalError):
+        engine.claim()
+    monkeypatch.setattr(Courses, "_follow_completions", follow)
+    Job.objects.filter(pk=job.pk).update(kwargs={"n": 2})
+    engine.clock.advance(0.5)
+    engine.claim()
+    assert state_of(job).broken_code == ""
+
+
+def go_away(self: Courses, now: datetime) -> None:
+    raise OperationalError("server closed the connection")
+
+
+@pytest.mark.only_on("postgresql", "mariadb")
+def test_an_edit_that_stays_open_beyond_a_claimed_tick_loses_it_not():
+    job = local_job()
+    engine = started()
+    tick = tick_of(job)
+    engine.go_to(tick - SECOND / 2).claim()
+    assert of(engine, job) == ["claimed"]
+    with open_transaction(lambda: Job.objects.filter(pk=job.pk).update(kwargs={"n": 2})):
+        for later in (0.5, 1.6, 2.6):
+            engine.go_to(tick + later * SECOND).claim()
+    engine.go_to(tick + 3 * SECOND).claim()
+    engine.go_to(tick + 3.5 * SECOND).claim()
+    assert [run.scheduled_for for run in runs_of(job)] == [tick]
+
+
+@pytest.mark.only_on("postgresql", "mariadb")
+def test_an_open_edit_of_a_job_at_its_end_holds_up_no_other():
+    now = database_now(DATABASE)
+    once = local_job(name="once", schedule=OneTime(now + 5 * SECOND))
+    shared = make_job(name="shared", schedule=TEN_SECONDS)
+    engine = started()
+    engine.go_to(now + 5 * SECOND).step()
+    engine.go_to(next_tick(shared))
+    with open_transaction(lambda: list(JobState.objects.select_for_update().filter(pk=once.pk))):
+        assert [entry.job_id for entry in engine.claim()] == [shared.pk]
+
+
+def test_a_job_made_between_two_passes_runs_at_a_tick_between_them():
+    engine = started()
+    job = local_job(schedule=OneTime(engine.now + SECOND / 2))
+    engine.clock.advance(0.9)
+    engine.claim()
+    assert len(runs_of(job)) == 1
+
+
+def test_a_job_that_is_at_its_end_by_completion_alone_is_not_planned_again_and_again():
+    start = database_now(DATABASE)
+    hour = timedelta(hours=1)
+    ends = {"ends_at": start + 2 * hour + 300 * SECOND, "interval_from_completion": True}
+    job = local_job(schedule=Every(hour), **ends)
+    engine = started()
+    tick = tick_of(job)
+    meet(engine, tick)
+    engine.execute()
+    engine.finish()
+    Run.objects.update(finished_at=tick + hour / 3)
+    version = state_of(job).version
+    for later in range(1, 7):
+        engine.go_to(tick + hour / 3 + later * SECOND).claim()
+    assert state_of(job).version <= version + 1
