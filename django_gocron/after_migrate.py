@@ -8,8 +8,8 @@ from typing import Any
 
 from django_gocron.conf import get_settings
 from django_gocron.declarations import sync
-from django_gocron.engine.database import database
 from django_gocron.exceptions import ConfigurationError
+from django_gocron.models.alias import database
 from django_gocron.tables import are_ready
 
 logger = logging.getLogger("django_gocron")

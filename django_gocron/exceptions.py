@@ -35,6 +35,12 @@ class GocronError(Exception):
         return (_rebuild, (type(self), self.message, self.code, self.field))
 
 
+def describe(error: BaseException) -> str:
+    """What an error says, in one line: ours are sentences, others' need their names."""
+    text = error.message if isinstance(error, GocronError) else f"{type(error).__name__}: {error}"
+    return " ".join(text.split())[:500]
+
+
 def _rebuild(kind: type[GocronError], message: str, code: str, field: str) -> GocronError:
     return kind(message, code=code, field=field)
 

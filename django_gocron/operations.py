@@ -16,10 +16,11 @@ from django.db import router, transaction
 from django.utils.translation import gettext as _
 
 from django_gocron import events, registry
+from django_gocron.engine.courses import find_common_tick
 from django_gocron.engine.database import unit
 from django_gocron.engine.entries import lock_key, new_run
 from django_gocron.engine.everywhere import runs_everywhere
-from django_gocron.engine.replanning import is_active, lock_states, replan
+from django_gocron.engine.replanning import lock_states, replan
 from django_gocron.engine.settling import settle
 from django_gocron.engine.wakeup import notify
 from django_gocron.exceptions import ArgumentsError, OperationError
@@ -27,7 +28,7 @@ from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import Origin, Reason, Status
 from django_gocron.models.definitions import read_definition
 from django_gocron.models.now import database_now
-from django_gocron.planning import MICROSECOND, due, next_tick
+from django_gocron.planning import due, next_tick
 from django_gocron.signatures import check_json
 
 if TYPE_CHECKING:
@@ -243,20 +244,12 @@ def next_runs(job: Job, n: int = 5, *, now: datetime | None = None) -> list[date
 def _find_next_tick(using: str, job: Job, state: JobState, now: datetime) -> datetime | None:
     """The first tick that has not begun: claimed a moment ahead, or still to be claimed."""
     if runs_everywhere(job):
-        return _find_common_tick(job, state, now)
+        return find_common_tick(job, state, now)
     waiting = Run.objects.using(using).filter(
         job=job, origin=Origin.SCHEDULE, status=Status.CLAIMED, scheduled_for__gt=now
     )
     claimed = waiting.order_by("scheduled_for").values_list("scheduled_for", flat=True).first()
     return claimed or state.next_tick_at
-
-
-def _find_common_tick(job: Job, state: JobState, now: datetime) -> datetime | None:
-    """The next tick of a job that every instance plans for itself, on the grid that they share."""
-    if state.anchor_at is None or state.broken_code or state.finished_at or not is_active(job, state):
-        return None
-    after = job.paused_until - MICROSECOND if job.paused_until and job.is_paused_at(now) else now
-    return next_tick(read_definition(job), anchor=state.anchor_at, after=after)
 
 
 def _edit(job: Job, **values: Any) -> None:

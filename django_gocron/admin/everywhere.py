@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from django_gocron.engine.courses import find_common_tick
 from django_gocron.engine.everywhere import runs_everywhere
-from django_gocron.engine.replanning import is_active
 from django_gocron.exceptions import ScheduleError
 from django_gocron.models.definitions import read_definition
-from django_gocron.planning import MICROSECOND, due, next_tick
+from django_gocron.planning import due
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -28,15 +28,11 @@ def next_instant(job: Job, state: JobState, now: datetime) -> datetime | None:
     if not runs_everywhere(job):
         planned: datetime | None = state.next_run_at
         return planned
-    if state.anchor_at is None or state.broken_code or state.finished_at or not is_active(job, state):
-        return None
-    after = job.paused_until - MICROSECOND if job.paused_until and job.is_paused_at(now) else now
     try:
-        definition = read_definition(job)
-        tick = next_tick(definition, anchor=state.anchor_at, after=after)
+        tick = find_common_tick(job, state, now)
+        return due(read_definition(job), tick) if tick else None
     except ScheduleError:
         return None
-    return due(definition, tick) if tick else None
 
 
 def describe_spread(job: Job, situation: Situation) -> str:

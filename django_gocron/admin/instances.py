@@ -19,7 +19,7 @@ from django_gocron.admin.lock_buttons import LockButtons
 from django_gocron.admin.moments import ago, in_zone, project_zone, short, time_tag
 from django_gocron.admin.situation import is_live, situation_of
 from django_gocron.conf import get_settings
-from django_gocron.engine.database import database
+from django_gocron.models.alias import database
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -31,7 +31,7 @@ from django_gocron.admin.overrides import why_it_stays
 from django_gocron.admin.situation import situation_of
 from django_gocron.admin.standing import with_standing
 from django_gocron.declarations import overridden_fields
-from django_gocron.engine.database import database
+from django_gocron.models.alias import database
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet

@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from django_gocron.admin import locks
 from django_gocron.admin.situation import situation_of
 from django_gocron.conf import get_settings
-from django_gocron.engine.database import database
 from django_gocron.exceptions import OperationError
+from django_gocron.models.alias import database
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse

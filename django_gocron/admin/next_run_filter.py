@@ -12,8 +12,8 @@ from django_gocron.admin.everywhere import next_instant
 from django_gocron.admin.job_filters import Chip
 from django_gocron.admin.job_list import state_of
 from django_gocron.admin.situation import situation_of
-from django_gocron.engine.database import database
 from django_gocron.engine.everywhere import jobs_everywhere
+from django_gocron.models.alias import database
 
 if TYPE_CHECKING:
     from datetime import datetime

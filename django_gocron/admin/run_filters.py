@@ -10,8 +10,8 @@ from django.utils.translation import gettext_lazy
 
 from django_gocron.admin.job_filters import Chip
 from django_gocron.admin.situation import situation_of
-from django_gocron.engine.database import database
 from django_gocron.models import Instance, Job
+from django_gocron.models.alias import database
 from django_gocron.models.choices import Origin, Status
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from django_gocron.admin.run_filters import (
 )
 from django_gocron.admin.run_page import make_run_page, origin_of
 from django_gocron.admin.situation import situation_of
-from django_gocron.engine.database import database
 from django_gocron.models import Job, Run
+from django_gocron.models.alias import database
 from django_gocron.models.choices import LIVE, Reason
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django_gocron.conf import get_settings
-from django_gocron.engine.database import database
 from django_gocron.models import Instance, Run
+from django_gocron.models.alias import database
 from django_gocron.models.choices import Status
 from django_gocron.models.now import database_now
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django_gocron.engine.database import database
 from django_gocron.exceptions import ConfigurationError
+from django_gocron.models.alias import database
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

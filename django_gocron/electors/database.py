@@ -19,15 +19,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from django.db import DatabaseError, InterfaceError, connections, router
+from django.db import DatabaseError, InterfaceError, connections
 from django.db.models import BooleanField, Case, F, QuerySet, Value, When
 
-from django_gocron.conf import get_settings
 from django_gocron.electors.base import Elector
 from django_gocron.electors.options import read_name
 from django_gocron.exceptions import ElectorError
 from django_gocron.lockers.options import read_alias, read_ttl
-from django_gocron.models import Job, Lease
+from django_gocron.models import Lease
+from django_gocron.models.alias import database
 from django_gocron.models.now import DatabaseNow
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ class DatabaseElector(Elector):
     """
 
     def __init__(self, using: str | None = None, ttl: timedelta | float = 15, name: str = "leader") -> None:
-        alias = using or get_settings().database or router.db_for_write(Job)
-        self._using = read_alias(alias, connections, field="using", setting="DATABASES")
+        self._using = read_alias(using or database(), connections, field="using", setting="DATABASES")
         self.ttl = read_ttl(ttl)
         self._name = read_name(name)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from django_gocron.engine.replanning import TIMING_LENGTH
+from django_gocron.engine.replanning import TIMING_LENGTH, is_active
 from django_gocron.models.definitions import read_definition
 from django_gocron.planning import MICROSECOND, PUNCTUAL, after_completion, due, first_tick, next_tick
 
@@ -106,6 +106,15 @@ class Course:
     def is_over(self) -> bool:
         """Whether no tick is to come, and the last has begun."""
         return self.next_tick_at is None and self.awaited is None and not self.claimed
+
+
+def find_common_tick(job: Job, state: JobState, now: datetime) -> datetime | None:
+    """The next tick of a job that every instance plans for itself, on the grid that they share: None where the job has
+    no ticks. It asks no database. Raises ``ScheduleError`` when the job cannot be read."""
+    if state.anchor_at is None or state.broken_code or state.finished_at or not is_active(job, state):
+        return None
+    after = job.paused_until - MICROSECOND if job.paused_until and job.is_paused_at(now) else now
+    return next_tick(read_definition(job), anchor=state.anchor_at, after=after)
 
 
 def timing_of(state: JobState) -> str:

@@ -23,14 +23,12 @@ from django.db import (
     InternalError,
     OperationalError,
     connections,
-    router,
     transaction,
 )
 from django.db.backends.signals import connection_created
 
 from django_gocron import clock
-from django_gocron.conf import get_settings
-from django_gocron.models import Job, JobState
+from django_gocron.models import JobState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,11 +51,6 @@ ATTEMPTS = 5
 
 SQLITE_PAUSE = 0.005
 """Seconds between two units on SQLite; with less, other processes starve."""
-
-
-def database() -> str:
-    """The alias the engine works on."""
-    return get_settings().database or router.db_for_write(Job)
 
 
 def unit(using: str, work: Callable[[], T], *, attempts: int = ATTEMPTS) -> T:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, TypeVar
 from django.db import close_old_connections
 
 from django_gocron.engine.database import engine_thread
-from django_gocron.exceptions import LockerError
+from django_gocron.exceptions import LockerError, describe
 from django_gocron.lockers.base import Refusal
 
 if TYPE_CHECKING:
@@ -100,13 +100,11 @@ class Keeper:
     def acquire(self, wanted: Mapping[Entry, Lock]) -> dict[Entry, Refusal]:
         """Take the locks, and keep them as long as their runs are in memory. Answers those that were refused."""
         try:
-            refused = self._ask(lambda: self._acquire(wanted))
+            return self._ask(lambda: self._acquire(wanted))
         except TookTooLong:
-            refusal = Refusal(error=f"It has not answered within {PATIENCE:g} s.")
-            return dict.fromkeys(wanted, refusal)
+            return dict.fromkeys(wanted, Refusal(error=f"It has not answered within {PATIENCE:g} s."))
         except LockerError as error:
             return dict.fromkeys(wanted, Refusal(error=error.message))
-        return refused
 
     def release(self, run_ids: Collection[int]) -> None:
         """Free what these runs have. What cannot be freed now is tried again, until it runs out."""
@@ -220,13 +218,6 @@ class Keeper:
             self._is_away = True
         else:
             self._is_away = False
-
-
-def describe(error: BaseException) -> str:
-    """What an error says of a locker, in one line."""
-    if isinstance(error, LockerError):
-        return error.message
-    return f"{type(error).__name__}: {error}".replace("\n", " ")[:500]
 
 
 def _fulfil(future: Future[T], work: Callable[[], T]) -> None:

@@ -31,7 +31,7 @@ from django_gocron import events
 from django_gocron.engine import barriers
 from django_gocron.engine.database import DATABASE_ERRORS, statement
 from django_gocron.engine.wakeup import notify
-from django_gocron.exceptions import ElectorError
+from django_gocron.exceptions import ElectorError, describe
 from django_gocron.models import Instance
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Leadership:
         try:
             has_led = self._elector.resign(str(candidate))
         except Exception as error:  # noqa: BLE001 - as in a campaign
-            logger.warning("Leadership could not be handed over (%s); it will run out.", _describe(error))
+            logger.warning("Leadership could not be handed over (%s); it will run out.", describe(error))
             return
         if has_led:
             with suppress(*DATABASE_ERRORS):  # they look every second anyhow
@@ -217,7 +217,7 @@ class Leadership:
             return
         self._silent_since = self._clock.boottime()
         fault = None if isinstance(error, ElectorError) else error
-        logger.error("The elector cannot say who leads (%s).", _describe(error), exc_info=fault)
+        logger.error("The elector cannot say who leads (%s).", describe(error), exc_info=fault)
 
     def _note_speech(self) -> None:
         if self._silent_since is not None:
@@ -246,7 +246,3 @@ class Leadership:
         if self._office is None:
             return period
         return max(0.0, min(period, self._office.trust_until - self._clock.boottime()))
-
-
-def _describe(error: Exception) -> str:
-    return str(error).strip() or type(error).__name__

@@ -11,7 +11,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from django.db.models import Case, Exists, OuterRef, Q, When
+from django.db.models import Case, Exists, OuterRef, Q, Value, When
 
 from django_gocron.engine import barriers
 from django_gocron.engine.database import skips_locked, statement, unit
@@ -135,19 +135,20 @@ class QueueClaims:
         )
         rows = Run.objects.using(self._using).select_related("job").filter(pk__in=taken, claim_id=claim_id)
         runs = [(run, run.job) for run in rows if run.job is not None]
-        for run, job in runs:
-            self._change_lock(run, job)
+        self._change_locks(runs)
         barriers.reach("take.inside", taken)
         return [make_entry(run, job) for run, job in runs]
 
-    def _change_lock(self, run: Run, job: Job) -> None:
-        """A run by hand takes the lock that the job's runs have where it runs."""
-        if not run.lock_key or not run.scope.startswith(BY_HAND):
-            return
-        key = instance_key(job.pk, self._lease.instance_id) if runs_everywhere(job) else job_key(job)
-        if run.lock_key != key:
-            run.lock_key = key
-            Run.objects.using(self._using).filter(pk=run.pk).update(lock_key=key)
+    def _change_locks(self, runs: Sequence[tuple[Run, Job]]) -> None:
+        """A run by hand takes the lock that its job's runs have where it runs."""
+        changed: dict[int, str] = {}
+        for run, job in runs:
+            key = instance_key(job.pk, self._lease.instance_id) if runs_everywhere(job) else job_key(job)
+            if run.lock_key and run.scope.startswith(BY_HAND) and run.lock_key != key:
+                run.lock_key = changed[run.pk] = key
+        if changed:
+            keys = Case(*(When(pk=pk, then=Value(key)) for pk, key in changed.items()))
+            Run.objects.using(self._using).filter(pk__in=changed).update(lock_key=keys)
 
 
 def _locks_here() -> Q:

@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef, Q
 from django_gocron import events
 from django_gocron.engine import barriers
 from django_gocron.engine.database import is_contention, read, unit
-from django_gocron.engine.everywhere import find_instance
+from django_gocron.engine.everywhere import BY_HAND, find_instance
 from django_gocron.engine.releasing import release_runs
 from django_gocron.engine.requeueing import OWNED
 from django_gocron.models import Instance, Run
@@ -64,8 +64,10 @@ class Recovery:
     def _find_orphaned(self) -> set[UUID]:
         """Instances that are gone, and whose own runs wait in the queue all the same: queued by what they committed
         late."""
-        queued = Run.objects.using(self._using).filter(status=Status.QUEUED).exclude(scope="").order_by()
-        scopes = queued.values_list("scope", flat=True).distinct()
+        queued = Run.objects.using(self._using).filter(status=Status.QUEUED).exclude(scope="")
+        scopes = (
+            queued.exclude(scope__startswith=BY_HAND).order_by().values_list("scope", flat=True).distinct()
+        )
         found = {instance_id for scope in scopes if (instance_id := find_instance(scope))}
         if not found:
             return set()

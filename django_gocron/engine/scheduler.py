@@ -25,7 +25,6 @@ from django.dispatch import Signal
 from django_gocron import events
 from django_gocron.clock import SystemClock
 from django_gocron.conf import get_settings
-from django_gocron.engine.database import database
 from django_gocron.engine.heartbeat import measure
 from django_gocron.engine.leadership import Leadership
 from django_gocron.engine.outage import Outage
@@ -34,6 +33,7 @@ from django_gocron.engine.stopping import Stop
 from django_gocron.engine.threads import EngineThread
 from django_gocron.engine.wakeup import Listener
 from django_gocron.exceptions import NotReadyError, OperationError
+from django_gocron.models.alias import database
 from django_gocron.tables import are_ready
 
 if TYPE_CHECKING:

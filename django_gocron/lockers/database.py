@@ -30,17 +30,15 @@ from django.db import (
     InternalError,
     OperationalError,
     connections,
-    router,
 )
 
 from django_gocron import clock
-from django_gocron.conf import get_settings
 from django_gocron.exceptions import LockerError
 from django_gocron.lockers.base import Locker, Refusal
 from django_gocron.lockers.leases import Leases, Row
 from django_gocron.lockers.names import exact_name
 from django_gocron.lockers.options import read_alias, read_prefix, read_ttl
-from django_gocron.models import Job
+from django_gocron.models.alias import database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -81,7 +79,7 @@ class DatabaseLocker(Locker):
         self.ttl = read_ttl(ttl)
         self._prefix = read_prefix(prefix)
         self.using = (
-            _jobs_alias()
+            database()
             if using is None
             else read_alias(using, connections, field="using", setting="DATABASES")
         )
@@ -151,10 +149,6 @@ class DatabaseLocker(Locker):
                 connection.close_if_unusable_or_obsolete()
                 clock.pause(0.005 * 2**attempt)
         return work()
-
-
-def _jobs_alias() -> str:
-    return get_settings().database or router.db_for_write(Job)
 
 
 def _held(rows: Mapping[str, Row], wanted: Mapping[str, Lock]) -> dict[str, Lock]:

@@ -1,55 +1,25 @@
-"""What every elector must do, as tests for pytest. The electors of this package pass them, and so should yours.
-
-The tests of candidates in several processes run this module, with the class that has the tests: each process then makes
-its electors by the same ``make_elector``.
-"""
+"""What every elector must do, as tests for pytest. The electors of this package pass them, and so should yours."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import threading
 import uuid
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from importlib import import_module
-from operator import attrgetter
 from typing import TYPE_CHECKING
 from unittest import SkipTest
 from unittest.mock import patch
 
-import django
-
 from django_gocron import clock
 from django_gocron.exceptions import ElectorError
+from django_gocron.testing.contract import LEEWAY, LONG, LOOK_AGAIN, RENEWED, SHORT, Contract, wait_until
+from django_gocron.testing.crowds import crowds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
 
     from django_gocron.electors.base import Elector
 
-LONG = timedelta(seconds=60)
-"""A TTL that does not end during a test."""
-
-SHORT = timedelta(seconds=1)
-"""One whose end a test waits for."""
-
-RENEWED = timedelta(seconds=2)
-"""One that a test outlasts by renewals, though the machine may be busy."""
-
-PATIENCE = 30.0
-"""Seconds after which what a test waits for counts as never coming."""
-
-LOOK_AGAIN = 0.02
-
-LEEWAY = 0.05
-"""Seconds by which two clocks may differ on how long something lasted."""
-
-THREADS, PROCESSES, ROUNDS = 4, 3, 5
+PROCESSES, ROUNDS = 3, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,27 +37,16 @@ class Candidate:
         return self.elector.resign(self.id)
 
 
-class ElectorContract:
+class ElectorContract(Contract):
     """Subclass it as ``TestMyElector`` and override ``make_elector``; pytest finds the tests.
 
     Nobody may lead when a test begins: that is for a fixture of yours, or for an election of another name in each test.
     """
 
-    uses_host_clock = False
-    """Whether the backend's clock is that of the host of the candidates; then nothing is to be asserted of hosts whose
-    clocks differ."""
-
     def make_elector(self, ttl: timedelta) -> Elector:
         """An elector of the one election that the test is about. It is also called in other processes, without
         fixtures, on an object of the class that has been made for that."""
         raise NotImplementedError
-
-    def prepare_process(self) -> None:
-        """Called in those other processes, after ``django.setup()``, once: what fixtures do otherwise."""
-
-    def outage(self) -> AbstractContextManager[object] | None:
-        """A context in which the backend is away from electors made before. None: that is not tested."""
-        return None
 
     # --- one leads --------------------------------------------------------------------------------
 
@@ -106,12 +65,11 @@ class ElectorContract:
 
     def test_candidates_in_threads_and_processes_that_campaign_at_once_elect_one(self) -> None:
         terms = []
-        with ExitStack() as stack:
-            crowds = [stack.enter_context(_crowd(type(self))) for _ in range(PROCESSES)]
+        with crowds(type(self), stand_in_crowd, PROCESSES) as all_candidates:
             for _ in range(ROUNDS):
-                elected = [term for term in _tell(crowds, "campaign") if term is not None]
+                elected = [term for term in all_candidates.tell("campaign") if term is not None]
                 assert len(elected) == 1
-                assert sum(_tell(crowds, "resign")) == 1
+                assert sum(all_candidates.tell("resign")) == 1
                 terms += elected
         assert terms == sorted(set(terms))
 
@@ -126,7 +84,7 @@ class ElectorContract:
         leader, follower = self._candidates(2, ttl=SHORT)
         asked_at = clock.boottime()
         assert leader.campaign() is not None
-        _wait_until(lambda: follower.campaign() is not None)
+        wait_until(lambda: follower.campaign() is not None)
         assert clock.boottime() - asked_at > SHORT.total_seconds() - LEEWAY
 
     def test_after_a_resignation_another_leads_at_once(self) -> None:
@@ -150,7 +108,7 @@ class ElectorContract:
     def test_a_leader_that_froze_past_its_ttl_takes_nothing_from_the_next(self) -> None:
         late, successor = self._candidates(2, ttl=SHORT)
         late.campaign()
-        _wait_until(lambda: successor.campaign() is not None)
+        wait_until(lambda: successor.campaign() is not None)
         term = successor.campaign()
         assert (late.campaign(), late.resign()) == (None, False)
         assert successor.campaign() == term is not None
@@ -200,13 +158,6 @@ class ElectorContract:
         ]
 
 
-def _wait_until(condition: Callable[[], bool]) -> None:
-    deadline = clock.boottime() + PATIENCE
-    while not condition():
-        assert clock.boottime() < deadline, f"That did not come within {PATIENCE:g} s."
-        clock.pause(LOOK_AGAIN)
-
-
 def _raises_elector_error(question: Callable[[], object]) -> bool:
     try:
         question()
@@ -215,42 +166,7 @@ def _raises_elector_error(question: Callable[[], object]) -> bool:
     return False
 
 
-# --- a crowd: candidates in the threads of another process ------------------------------------------
-
-
-@contextmanager
-def _crowd(contract: type[ElectorContract]) -> Iterator[subprocess.Popen[str]]:
-    """Reads a word a line, ``campaign`` or ``resign``; says what came of it for each candidate, as a line of JSON."""
-    program = f"from {__name__} import be_a_crowd; be_a_crowd()"
-    command = [sys.executable, "-c", program, contract.__module__, contract.__qualname__]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as process:
-        yield process
-
-
-def _tell(crowds: Iterable[subprocess.Popen[str]], word: str) -> list[int]:
-    """What all candidates of all crowds answer; they begin at about the same time."""
-    for process in crowds:
-        print(word, file=process.stdin, flush=True)
-    return [answer for process in crowds for answer in json.loads(process.stdout.readline())]  # type: ignore[union-attr]
-
-
-def be_a_crowd() -> None:
-    """What each process does."""
-    module, name = sys.argv[1:]
-    django.setup()
-    contract = attrgetter(name)(import_module(module))()
-    contract.prepare_process()
-    candidates = [Candidate(elector=contract.make_elector(LONG)) for _ in range(THREADS)]
-    with ThreadPoolExecutor(THREADS) as pool:
-        for line in sys.stdin:
-            together = threading.Barrier(THREADS)
-
-            def act(
-                candidate: Candidate, word: str = line.strip(), start: threading.Barrier = together
-            ) -> object:
-                start.wait()
-                return getattr(candidate, word)()
-
-            print(json.dumps(list(pool.map(act, candidates))), flush=True)
+def stand_in_crowd(contract: ElectorContract) -> Callable[[str], object]:
+    """A candidate of a thread of another process: it does what it is told, ``campaign`` or ``resign``."""
+    candidate = Candidate(elector=contract.make_elector(LONG))
+    return lambda word: getattr(candidate, word)()

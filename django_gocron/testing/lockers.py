@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import random
 import uuid
-from contextlib import AbstractContextManager
 from datetime import timedelta
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -13,29 +13,27 @@ from unittest.mock import patch
 from django_gocron import clock
 from django_gocron.exceptions import LockerError
 from django_gocron.lockers.base import Lock, Refusal
-from django_gocron.testing.rush import own_connections, rush
+from django_gocron.testing.contract import (
+    LEEWAY,
+    LONG,
+    LOOK_AGAIN,
+    PATIENCE,
+    RENEWED,
+    SHORT,
+    Contract,
+    wait_until,
+)
+from django_gocron.testing.crowds import crowds, own_connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from django_gocron.lockers.base import Locker
 
-LONG = timedelta(seconds=60)
-"""A TTL that does not end during a test."""
+PROCESSES = 2
 
-SHORT = timedelta(seconds=1)
-"""One whose end a test waits for."""
-
-EXTENDED = timedelta(seconds=2)
-"""One that a test outlasts by extending, though the machine may be busy."""
-
-PATIENCE = 30.0
-"""Seconds after which what a test waits for counts as never coming."""
-
-LOOK_AGAIN = 0.02
-
-LEEWAY = 0.05
-"""Seconds by which two clocks may differ on how long something lasted."""
+BATCH = 50
+"""Locks that one call of a crowd asks for."""
 
 ODD_KEYS = (
     "job",
@@ -60,12 +58,8 @@ ODD_KEYS = (
 )
 
 
-class LockerContract:
+class LockerContract(Contract):
     """Subclass it as ``TestMyLocker`` and override ``make_locker``; pytest finds the tests. Each has its own keys."""
-
-    uses_host_clock = False
-    """Whether the backend's clock is that of the host of the holders; then nothing is asserted of hosts whose clocks
-    differ."""
 
     names_holders = True
     """Whether a refusal says who has the lock."""
@@ -77,13 +71,6 @@ class LockerContract:
         """A new locker on the one backend that the tests are about. It is also called in other processes, without
         fixtures, on an object of the class that has been made for that."""
         raise NotImplementedError
-
-    def prepare_process(self) -> None:
-        """Called in those other processes, after ``django.setup()``, once: what fixtures do otherwise."""
-
-    def outage(self) -> AbstractContextManager[object] | None:
-        """A context in which the backend is away from lockers made before. None: that is not tested."""
-        return None
 
     # --- one holds --------------------------------------------------------------------------------
 
@@ -118,7 +105,7 @@ class LockerContract:
         assert self._locker().acquire_many([lock]) == [None]
 
     def test_acquired_again_a_lock_outlasts_its_first_ttl(self) -> None:
-        locker, lock = self._locker(EXTENDED), new_lock()
+        locker, lock = self._locker(RENEWED), new_lock()
         self._outlast_ttl(lock, lambda: locker.acquire_many([lock]) == [None])
 
     def test_a_refusal_says_who_has_the_lock(self) -> None:
@@ -137,7 +124,9 @@ class LockerContract:
 
     def test_of_many_in_threads_and_processes_one_gets_each_lock(self) -> None:
         keys = [new_key() for _ in range(self.contended_keys)]
-        assert sorted(rush(type(self), keys)) == sorted(keys)
+        with crowds(type(self), want_in_crowd, PROCESSES) as everyone:
+            got = [key for keys_of_one in everyone.tell(keys) for key in keys_of_one]
+        assert sorted(got) == sorted(keys)
 
     def test_the_longest_tokens_that_differ_in_case_are_different(self) -> None:
         locker, key = self._locker(), new_key()
@@ -190,7 +179,7 @@ class LockerContract:
     # --- extending --------------------------------------------------------------------------------
 
     def test_extended_a_lock_outlasts_its_first_ttl(self) -> None:
-        locker, lock = self._locker(EXTENDED), new_lock()
+        locker, lock = self._locker(RENEWED), new_lock()
         locker.acquire_many([lock])
         self._outlast_ttl(lock, lambda: locker.extend_many([lock]) == [True])
 
@@ -262,14 +251,12 @@ class LockerContract:
         return True
 
     def _wait_and_acquire(self, key: str) -> Lock:
-        locker, lock, deadline = self._locker(), new_lock(key), clock.boottime() + PATIENCE
-        while locker.acquire_many([lock]) != [None]:
-            assert clock.boottime() < deadline, f"The lock was not free within {PATIENCE:g} s."
-            clock.pause(LOOK_AGAIN)
+        locker, lock = self._locker(), new_lock(key)
+        wait_until(lambda: locker.acquire_many([lock]) == [None])
         return lock
 
     def _outlast_ttl(self, lock: Lock, keep: Callable[[], bool]) -> None:
-        until = clock.boottime() + 1.75 * EXTENDED.total_seconds()
+        until = clock.boottime() + 1.75 * RENEWED.total_seconds()
         while clock.boottime() < until:
             assert keep()
             assert self._is_held(lock.key)
@@ -313,3 +300,17 @@ def raises_locker_error(question: Callable[[], object]) -> bool:
     except LockerError:
         return True
     return False
+
+
+def want_in_crowd(contract: LockerContract) -> Callable[[list[str]], list[str]]:
+    """Of a thread of another process: told keys, it tries to get each lock once, in an order of its own, and answers
+    which it got."""
+
+    def want(keys: list[str]) -> list[str]:
+        locker = contract.make_locker(LONG)
+        locks = [new_lock(key) for key in random.sample(keys, len(keys))]
+        batches = [locks[start : start + BATCH] for start in range(0, len(locks), BATCH)]
+        answers = [answer for batch in batches for answer in locker.acquire_many(batch)]
+        return [lock.key for lock, answer in zip(locks, answers, strict=True) if answer is None]
+
+    return want

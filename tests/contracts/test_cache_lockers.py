@@ -19,8 +19,8 @@ from redis.connection import AbstractConnection
 from django_gocron.exceptions import ConfigurationError, LockerError
 from django_gocron.lockers.base import Locker, Refusal
 from django_gocron.lockers.cache import CacheLocker, find_unfit
+from django_gocron.testing.crowds import own_connections
 from django_gocron.testing.lockers import new_key, new_lock
-from django_gocron.testing.rush import own_connections
 from tests.contracts.caches import (
     caching,
     database_cache,

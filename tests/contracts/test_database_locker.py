@@ -18,8 +18,8 @@ from django_gocron.exceptions import ConfigurationError, LockerError
 from django_gocron.lockers.base import Refusal
 from django_gocron.lockers.database import DatabaseLocker
 from django_gocron.models import Lease
+from django_gocron.testing.crowds import own_connections
 from django_gocron.testing.lockers import new_lock
-from django_gocron.testing.rush import own_connections
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.test import Client, override_settings
 
-from django_gocron import Every, registry
+from django_gocron import Every
 from django_gocron.declarations import sync
 from django_gocron.models import Job, Run
 from django_gocron.models.choices import Status
@@ -24,16 +23,9 @@ from tests.integration.admin_support import (
     text_of,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("report_task")]
 
 LIST = "/admin/gocron/job/"
-
-
-@pytest.fixture(autouse=True)
-def _tasks() -> Iterator[None]:
-    with registry.isolated():
-        registry.register(send_report)
-        yield
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +11,7 @@ from django.db import connection
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
-from django_gocron import Every, OneTime, operations, registry
+from django_gocron import Every, OneTime, operations
 from django_gocron.admin import locks
 from django_gocron.admin.everywhere import next_instant
 from django_gocron.electors.database import DatabaseElector
@@ -30,14 +29,13 @@ from tests.integration.admin_support import (
     make_run,
     messages_after,
     read_form,
-    send_report,
     sign_in,
     sign_in_superuser,
     start_instance,
     url,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("report_task")]
 
 JOBS = "/admin/gocron/job/"
 RUNS = "/admin/gocron/run/"
@@ -50,13 +48,6 @@ with_elector = override_settings(
 )
 
 WHAT_IT_MEANS = "Every instance runs it: each has every tick for itself, without a lock."
-
-
-@pytest.fixture(autouse=True)
-def _tasks() -> Iterator[None]:
-    with registry.isolated():
-        registry.register(send_report)
-        yield
 
 
 @pytest.fixture
@@ -524,6 +515,14 @@ def test_releasing_asks_first_with_a_warning(client: Client):
         "Only release it if web-2 is really stopped; otherwise a job may run twice." in page.content.decode()
     )
     assert shown_locks(client) == [lease.name]
+
+
+def test_releasing_leadership_warns_of_what_it_does(client: Client):
+    DatabaseElector().campaign("candidate", name="web-1")
+    page = client.post(url("release_lock", model="instance"), release_data(Lease.objects.get()))
+    text = page.content.decode()
+    assert "If web-1 is not really stopped, both do for a moment; no tick runs twice." in text
+    assert "may run twice" not in text
 
 
 def test_a_lock_that_was_released_can_be_taken_by_another(client: Client):

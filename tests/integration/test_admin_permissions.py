@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.test import Client
 
-from django_gocron import Every, registry
+from django_gocron import Every
 from django_gocron.admin import register
 from django_gocron.models import Instance, Job, JobState, Run
 from tests.integration.admin_support import (
@@ -18,14 +17,13 @@ from tests.integration.admin_support import (
     get_text,
     make_run,
     read_form,
-    send_report,
     sign_in,
     sign_in_superuser,
     start_instance,
     url,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.only_on("sqlite")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("report_task"), pytest.mark.only_on("sqlite")]
 
 ROLES = {
     "nobody": (),
@@ -49,13 +47,6 @@ ALLOWED = {
     ("post", "skip"): {"operator", "superuser"},
     ("post", "reset"): {"editor", "superuser"},
 }
-
-
-@pytest.fixture(autouse=True)
-def _tasks() -> Iterator[None]:
-    with registry.isolated():
-        registry.register(send_report)
-        yield
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -11,21 +10,14 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_gocron import Every, registry
+from django_gocron import Every
 from django_gocron.models import Job, Run
 from django_gocron.models.choices import Status
-from tests.integration.admin_support import START, TASK, send_report, sign_in_superuser, start_instance
+from tests.integration.admin_support import START, TASK, sign_in_superuser, start_instance
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("report_task")]
 
 MOST = 8
-
-
-@pytest.fixture(autouse=True)
-def _tasks() -> Iterator[None]:
-    with registry.isolated():
-        registry.register(send_report)
-        yield
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from django_gocron import Every, registry
+from django_gocron import Every
 from django_gocron.models import Job, Run
 from django_gocron.models.choices import Status
 from tests.integration.admin_support import (
@@ -18,21 +17,13 @@ from tests.integration.admin_support import (
     get_text,
     make_run,
     messages_after,
-    send_report,
     sign_in,
     url,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("report_task")]
 
 LIST = "/admin/gocron/run/"
-
-
-@pytest.fixture(autouse=True)
-def _tasks() -> Iterator[None]:
-    with registry.isolated():
-        registry.register(send_report)
-        yield
 
 
 @pytest.fixture

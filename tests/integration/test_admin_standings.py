@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from django_gocron import Every, registry
+from django_gocron import Every
 from django_gocron.admin import situation
 from django_gocron.models import Job, JobState, Run
 from tests.integration.admin_support import (
@@ -18,23 +17,15 @@ from tests.integration.admin_support import (
     get_text,
     history_of,
     messages_after,
-    send_report,
     sign_in,
     start_instance,
     url,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("report_task")]
 
 LIST = "/admin/gocron/job/"
 NOBODY_DECLARES_IT = "Orphaned No running scheduler declares it, so it is not run."
-
-
-@pytest.fixture(autouse=True)
-def _tasks() -> Iterator[None]:
-    with registry.isolated():
-        registry.register(send_report)
-        yield
 
 
 @pytest.fixture

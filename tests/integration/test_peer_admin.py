@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_gocron import Daily, Every, registry
+from django_gocron import Daily, Every
 from django_gocron.models import Job, JobState, Run
 from django_gocron.models.choices import Status
 from tests.integration.admin_support import (
@@ -21,23 +20,15 @@ from tests.integration.admin_support import (
     get_text,
     messages_after,
     read_form,
-    send_report,
     sign_in_superuser,
     start_instance,
     text_of,
     url,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("report_task")]
 
 LIST = "/admin/gocron/job/"
-
-
-@pytest.fixture(autouse=True)
-def _tasks() -> Iterator[None]:
-    with registry.isolated():
-        registry.register(send_report)
-        yield
 
 
 @pytest.fixture

@@ -100,14 +100,7 @@ def start_mariadb() -> str:
 
 def greet_redis(url: str) -> str:
     address = Address.parse(url, default_port=6379)
-    try:
-        with socket.create_connection((address.host, address.port), timeout=PATIENCE) as connection:
-            connection.sendall(b"PING\r\n")
-            answer = connection.recv(64)
-    except OSError as error:
-        raise ServerAbsentError(f"{address}: {_one_line(error)}") from error
-    if not answer.startswith(b"+PONG"):
-        raise ServerAbsentError(f"{address} answers {answer!r} to PING")
+    _ask(address, b"PING", b"+PONG")
     return f"Redis at {address}"
 
 
@@ -127,14 +120,7 @@ def start_redis() -> str:
 
 def greet_memcached(url: str) -> str:
     address = Address.parse(url, default_port=11211)
-    try:
-        with socket.create_connection((address.host, address.port), timeout=PATIENCE) as connection:
-            connection.sendall(b"version\r\n")
-            answer = connection.recv(64)
-    except OSError as error:
-        raise ServerAbsentError(f"{address}: {_one_line(error)}") from error
-    if not answer.startswith(b"VERSION "):
-        raise ServerAbsentError(f"{address} answers {answer!r} to version")
+    answer = _ask(address, b"version", b"VERSION ")
     return f"Memcached {answer.decode().split()[1]} at {address}"
 
 
@@ -146,6 +132,19 @@ def start_memcached() -> str:
     server.start()
     atexit.register(server.stop)
     return f"memcached://127.0.0.1:{server.port}"
+
+
+def _ask(address: Address, question: bytes, expected: bytes) -> bytes:
+    """The answer to one line, which is to begin as expected."""
+    try:
+        with socket.create_connection((address.host, address.port), timeout=PATIENCE) as connection:
+            connection.sendall(question + b"\r\n")
+            answer = connection.recv(64)
+    except OSError as error:
+        raise ServerAbsentError(f"{address}: {_one_line(error)}") from error
+    if not answer.startswith(expected):
+        raise ServerAbsentError(f"{address} answers {answer!r} to {question.decode()}")
+    return answer
 
 
 def _one_line(error: Exception) -> str:

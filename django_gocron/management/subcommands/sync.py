@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django_gocron import declarations, tables
-from django_gocron.engine.database import database
 from django_gocron.exceptions import NotReadyError
 from django_gocron.management.subcommands.base import Subcommand
+from django_gocron.models.alias import database
 from django_gocron.sync_report import Action, Outcome
 
 if TYPE_CHECKING:
