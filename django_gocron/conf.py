@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from django.core.signals import setting_changed
 
 from django_gocron.backends import Backend, read_backend
 from django_gocron.exceptions import ConfigurationError, DeclarationError, ScheduleError
+from django_gocron.listeners import Kind
 from django_gocron.options import (
     OF_ONE_JOB,
     WrongValue,
@@ -28,6 +29,9 @@ from django_gocron.schedules import find_zone
 CONFIRM_RUN = ("bulk", "always", "never")
 LIMIT_MODES = ("wait", "reschedule")
 COORDINATIONS = ("on", "off")
+
+LISTENERS = "GOCRON['LISTENERS']"
+"""Where the listeners of all runs stand."""
 
 LONGEST_ALIAS = 100
 """Characters of a locker's alias, at most: jobs keep it."""
@@ -55,6 +59,8 @@ class Settings:
     lockers: Mapping[str, Backend] = field(default_factory=dict)
     """By alias. ``default`` is what jobs use that name none; where it is not there, the ledger's own lock is all."""
     elector: Backend | None = None
+    listeners: Mapping[str, Any] = field(default_factory=dict)
+    """By kind: a function, or the dotted path of one, imported when a scheduler is made."""
     coordination: str = "on"
     """``off``: neither lockers nor the elector are used, as suits a developer's machine."""
     cron: str | None = None
@@ -111,6 +117,23 @@ def read_settings(raw: Any) -> tuple[Settings, list[ConfigurationError]]:
             faults.append(error)
     settings = Settings(**values)
     return settings, faults or _find_conflicts(settings)
+
+
+def override(settings: Settings, arguments: Mapping[str, tuple[str, Any]]) -> Settings:
+    """The settings with other values, by key: what the argument is called, and its value (None: not given). Raises
+    ``ConfigurationError`` (``bad_setting``), with the argument as its field."""
+    given = {key: named for key, named in arguments.items() if named[1] is not None}
+    return replace(settings, **{key.lower(): read_argument(key, *named) for key, named in given.items()})
+
+
+def read_argument(key: str, name: str, value: Any) -> Any:
+    """What stands for a setting, and is called ``name`` where it is given. Raises ``ConfigurationError``
+    (``bad_setting``)."""
+    try:
+        return READERS[key](value)
+    except WrongValue as error:
+        message = f"{name} must be {error}, not {value!r}."
+        raise ConfigurationError(message, code="bad_setting", field=name) from None
 
 
 def _read_setting(key: object, value: Any) -> Any:
@@ -227,9 +250,20 @@ def _read_elector(value: object) -> Backend:
     return read_backend(value, "GOCRON['ELECTOR']")
 
 
+def _read_listeners(value: object) -> Mapping[str, Any]:
+    """Only their form: what they name is imported when a scheduler is made, and by the system check."""
+    kinds = ", ".join(map(repr, map(str, Kind)))
+    if not isinstance(value, Mapping) or not value.keys() <= set(Kind):
+        raise WrongValue(f"a dictionary of listeners by kind ({kinds})")
+    return {kind: one if callable(one) else _read_path(one) for kind, one in value.items()}
+
+
 def _read_defaults(value: object) -> Mapping[str, Any]:
+    """One dictionary, or several, of which the later ones win."""
+    if isinstance(value, list | tuple):
+        return {name: option for one in value for name, option in _read_defaults(one).items()}
     if not isinstance(value, Mapping):
-        raise WrongValue("a dictionary of options of @job")
+        raise WrongValue("a dictionary of options of @job, or a list of such")
     for name in OF_ONE_JOB & value.keys():
         raise _bad("JOB_DEFAULTS", f"GOCRON['JOB_DEFAULTS'] cannot set {name!r}: every job has its own.")
     try:
@@ -252,6 +286,7 @@ READERS: Mapping[str, Callable[[object], Any]] = {
     "JOB_DEFAULTS": _read_defaults,
     "LOCKERS": _read_lockers,
     "ELECTOR": _optional(_read_elector),
+    "LISTENERS": _read_listeners,
     "COORDINATION": _one_of(COORDINATIONS),
     "CRON": _optional(_read_path),
     "COMMANDS": _read_names,

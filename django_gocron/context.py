@@ -15,7 +15,7 @@ from django_gocron.exceptions import Cancelled, StaleRunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
 
 class Cause(Enum):
@@ -69,7 +69,11 @@ class Missed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """The run that is executing. Instants are aware UTC."""
+    """The run that is executing. Instants are aware UTC. ``timeout`` is how long it may execute; None: as long as it
+    takes.
+
+    A task whose first parameter is annotated with this class is given its run there, before its own arguments.
+    """
 
     run_id: int
     job_id: int
@@ -78,6 +82,7 @@ class RunContext:
     scheduled_for: datetime
     attempt: int
     origin: str
+    timeout: timedelta | None = None
     missed: Missed | None = None
     _lease_lost: threading.Event = field(default_factory=threading.Event, repr=False)
     _lock_lost: threading.Event = field(default_factory=threading.Event, repr=False)

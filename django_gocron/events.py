@@ -51,6 +51,13 @@ class SchedulerStopped(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerShutdown(Event):
+    """The scheduler has stopped for good."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent(Event):
     """Something happened to a run."""
 
@@ -66,6 +73,21 @@ class RunStarted(RunEvent):
     """User code is about to begin, ``lag`` after the instant it was due."""
 
     lag: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunExecuting(RunEvent):
+    """The listeners before it have let the run pass: the task's own code begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerFailed(RunEvent):
+    """A listener of that ``kind`` raised; the run went on."""
+
+    kind: str
+    listener: str
+    error: str
+    traceback: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

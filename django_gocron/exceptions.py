@@ -6,7 +6,10 @@
     ├── DeclarationError        @job stands on something that cannot be a job
     ├── ArgumentsError          arguments do not fit the task's signature, or are not JSON
     ├── UnknownTaskError        no task of that name is registered in this process
-    ├── OperationError          a job or a run cannot do what was asked of it now
+    ├── JobError                a job cannot be as it is asked for
+    ├── OperationError          a job, a run or a scheduler cannot do what was asked of it now
+    │   └── JobNotFoundError    no such job
+    ├── StopTimedOutError       a scheduler has stopped, but not all of it has ended
     ├── StaleRunError           a run is not this process's any more
     ├── LockerError             a locker could not answer
     ├── ElectorError            an elector could not answer
@@ -65,8 +68,20 @@ class UnknownTaskError(GocronError, LookupError):
     """No task of that name is registered in this process."""
 
 
+class JobError(GocronError, ValueError):
+    """A job cannot be as it is asked for. ``code`` and ``field`` are of its first fault; the message has all."""
+
+
 class OperationError(GocronError):
-    """A job or a run cannot do what was asked of it now."""
+    """A job, a run or a scheduler cannot do what was asked of it now."""
+
+
+class JobNotFoundError(OperationError, LookupError):
+    """No such job, or not any more."""
+
+
+class StopTimedOutError(GocronError, TimeoutError):
+    """A scheduler has stopped, but not all of it has ended."""
 
 
 class StaleRunError(GocronError):

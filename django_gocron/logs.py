@@ -30,21 +30,22 @@ QUIET = timedelta(hours=1)
 
 
 class Log:
-    """The receiver of events that logs."""
+    """The receiver of events that logs, to the logger it is given."""
 
-    def __init__(self) -> None:
+    def __init__(self, logger: logging.Logger = logger) -> None:
+        self._logger = logger
         self._said_at: dict[Hashable, datetime] = {}
         self._unsaid: Counter[Hashable] = Counter()
 
     def __call__(self, event: events.Event) -> None:
         level, words, fields = describe(event)
-        if not logger.isEnabledFor(level) or not self._is_news(event, fields):
+        if not self._logger.isEnabledFor(level) or not self._is_news(event, fields):
             return
         tail = " ".join(f"{key}={_show(value)}" for key, value in fields.items() if key != "traceback")
         text = f"{words:<14} {tail}".rstrip()
         if fields.get("traceback"):
             text += "\n" + fields["traceback"].rstrip()
-        logger.log(level, "%s", text, extra={"gocron": {"event": words, **fields}})
+        self._logger.log(level, "%s", text, extra={"gocron": {"event": words, **fields}})
 
     def _is_news(self, event: events.Event, fields: Fields) -> bool:
         if not isinstance(event, events.RunSkipped | events.RunQueued | events.LockNotAcquired):
@@ -82,6 +83,8 @@ def describe(event: events.Event) -> Line:
         case events.SchedulerStopped():
             fields = {"instance": event.name, "abandoned": event.abandoned}
             return logging.WARNING, "scheduler stopped", fields
+        case events.SchedulerShutdown():
+            return logging.DEBUG, "scheduler shut down", {"instance": event.name}
         case events.LeadershipGained():
             return logging.INFO, "leader", {"instance": event.name, "term": event.term}
         case events.LeadershipLost():
@@ -111,6 +114,11 @@ def _describe_run(event: events.RunEvent) -> Line:
     match event:
         case events.RunStarted():
             return logging.INFO, "run started", {**fields, "lag": event.lag}
+        case events.RunExecuting():
+            return logging.DEBUG, "run executing", fields
+        case events.ListenerFailed():
+            heard = {"kind": event.kind, "listener": event.listener, "error": event.error}
+            return logging.ERROR, "listener failed", {**fields, **heard, "traceback": event.traceback}
         case events.RunSucceeded():
             return logging.INFO, "run succeeded", {**fields, "took": event.took}
         case events.RunFailed():

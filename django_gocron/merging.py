@@ -42,7 +42,7 @@ class Merge:
 def read_values(declaration: Declaration) -> dict[str, Any]:
     """Every declared field: the declaration's own, else that of ``JOB_DEFAULTS``, else the model's default."""
     values = {
-        **{name: _field(name).get_default() for name in FIELDS},
+        **{name: default_of(name) for name in FIELDS},
         **get_settings().job_defaults,
         **declaration.options,
         "task": declaration.task.name,
@@ -87,7 +87,7 @@ def read_row(job: Job) -> dict[str, Any]:
 def read_declared(job: Job) -> dict[str, Any]:
     """What the code said last, field by field, as JSON."""
     last = job.declared if isinstance(job.declared, dict) else {}
-    return {name: last[name] if name in last else _plain(_field(name).get_default()) for name in FIELDS}
+    return {name: last[name] if name in last else _plain(default_of(name)) for name in FIELDS}
 
 
 def declared_value(job: Job, name: str) -> Any:
@@ -98,6 +98,11 @@ def declared_value(job: Job, name: str) -> Any:
 def is_same_copy(job: Job, copy: Mapping[str, Any]) -> bool:
     """Whether the row keeps this copy already."""
     return isinstance(job.declared, dict) and _same(job.declared, dict(copy))
+
+
+def default_of(name: str) -> Any:
+    """What a job has in that field unless somebody says otherwise."""
+    return _field(name).get_default()
 
 
 def _field(name: str) -> Any:

@@ -16,12 +16,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, TypeVar, Unpack, overload
 
 from asgiref.sync import iscoroutinefunction
 
 from django_gocron.callables import find_misuse, locate
+from django_gocron.context import RunContext
 from django_gocron.exceptions import ArgumentsError, DeclarationError, UnknownTaskError
+from django_gocron.listeners import Kind, Listener, Listeners, read_listeners
 from django_gocron.options import JobOptions, read_aliases, read_options, read_schedule, suggest
 from django_gocron.schedules import Schedule
 from django_gocron.signatures import check_fit, check_json
@@ -29,17 +32,21 @@ from django_gocron.signatures import check_fit, check_json
 COMMAND_PREFIX = "command."
 """Before the name of a management command, its task's name."""
 
+NO_LISTENERS: Mapping[Kind, Listener] = MappingProxyType({})
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A callable that jobs can run, under a name that is stable across processes. ``doc`` is one line, or ""."""
+    """A callable that jobs can run, under a name that is stable across processes. ``doc`` is one line, or "". One that
+    ``takes_run`` is called with its ``RunContext`` before its arguments, and ``signature`` is without that."""
 
     name: str
     function: Callable[..., Any]
     is_async: bool
     signature: inspect.Signature
+    takes_run: bool = False
     doc: str = ""
     where: str = ""
 
@@ -97,6 +104,7 @@ class _Registry:
     tasks: dict[str, Task] = field(default_factory=dict)
     declared: list[Declaration] = field(default_factory=list)
     executions: dict[str, object] = field(default_factory=dict)
+    listeners: dict[str, dict[Kind, Listener]] = field(default_factory=dict)
     keys: tuple[str, ...] | None = None
 
 
@@ -114,16 +122,18 @@ def job(
     /,
     *,
     aliases: tuple[str, ...] | list[str] = (),
+    listeners: Listeners = ...,
     **options: Unpack[JobOptions],
 ) -> Callable[[Function], Function]: ...
 
 
-def job(schedule: Any = None, /, *, aliases: Any = (), **options: Any) -> Any:
+def job(schedule: Any = None, /, *, aliases: Any = (), listeners: Any = NO_LISTENERS, **options: Any) -> Any:
     """Register a function as a task and, with a schedule or an option, declare a job that runs it.
 
     ``schedule`` is a schedule or a cron expression; a job without one runs by hand only. The options are the fields
     of a job; durations may be numbers of seconds. ``aliases`` are keys that the job had before the function was
-    renamed or moved. The function itself is returned. Raises ``DeclarationError`` or ``ScheduleError``.
+    renamed or moved. ``listeners`` belong to the task, and so to every job that runs it, staff's too. The function
+    itself is returned. Raises ``DeclarationError`` or ``ScheduleError``.
     """
     if callable(schedule) or isinstance(schedule, staticmethod | classmethod):
         register(schedule)
@@ -132,6 +142,7 @@ def job(schedule: Any = None, /, *, aliases: Any = (), **options: Any) -> Any:
     def decorate(function: Function) -> Function:
         with _lock:
             task = register(function)
+            _listen(task, listeners)
             if schedule is not None or aliases or options:
                 _declare(task, schedule, aliases, options)
         return function
@@ -157,14 +168,28 @@ def register(function: Callable[..., Any]) -> Task:
 
 
 def _read_task(name: str, function: Callable[..., Any], where: str) -> Task:
+    signature = inspect.signature(function)
+    takes_run = _takes_run(signature)
+    if takes_run:
+        signature = signature.replace(parameters=list(signature.parameters.values())[1:])
     return Task(
         name=name,
         function=function,
         is_async=iscoroutinefunction(function),
-        signature=inspect.signature(function),
+        signature=signature,
+        takes_run=takes_run,
         doc=(inspect.getdoc(function) or "").partition("\n")[0],
         where=where,
     )
+
+
+def _takes_run(signature: inspect.Signature) -> bool:
+    """Whether the first parameter stands by position and is annotated as ``RunContext``, as a class or in text."""
+    first = next(iter(signature.parameters.values()), None)
+    if first is None or first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD):
+        return False
+    named = first.annotation.rpartition(".")[2] if isinstance(first.annotation, str) else first.annotation
+    return named in ("RunContext", RunContext)
 
 
 def _forget(known: Task, execution: object, where: str) -> None:
@@ -177,7 +202,20 @@ def _forget(known: Task, execution: object, where: str) -> None:
         )
         raise DeclarationError(message, code="task_name_taken")
     _current.declared[:] = [one for one in _current.declared if one.task.name != known.name]
+    _current.listeners.pop(known.name, None)
     _current.keys = None
+
+
+def _listen(task: Task, given: Any) -> None:
+    """Add listeners to a task. Two ``@job`` lines of a function may share one, but not name different ones."""
+    known = _current.listeners.setdefault(task.name, {})
+    for kind, listener in read_listeners(given, DeclarationError, task.where).items():
+        if known.setdefault(kind, listener) is not listener:
+            message = (
+                f"{task.where}: {task.name} has another listener {kind} already. Listeners belong to the task:"
+                " name one, and let it look at the run's job_name."
+            )
+            raise DeclarationError(message, code="listener_taken", field="listeners")
 
 
 def _declare(task: Task, schedule: Any, aliases: Any, given: dict[str, Any]) -> None:
@@ -186,7 +224,7 @@ def _declare(task: Task, schedule: Any, aliases: Any, given: dict[str, Any]) -> 
         own_name = options.pop("name", None)
         declaration = Declaration(
             task=task,
-            name=own_name or _in_words(task.function.__name__),
+            name=own_name or in_words(task.function.__name__),
             schedule=read_schedule(schedule),
             options=options,
             aliases=read_aliases(aliases),
@@ -215,7 +253,7 @@ def _not_distinct(declaration: Declaration, fault: str, code: str) -> Declaratio
     return DeclarationError(message, code=code, field="name")
 
 
-def _in_words(name: str) -> str:
+def in_words(name: str) -> str:
     """``sync_orders`` -> "Sync orders"."""
     words = name.replace("_", " ").split()
     return " ".join([words[0][:1].upper() + words[0][1:], *words[1:]]) if words else name
@@ -256,6 +294,11 @@ def get_task(name: str) -> Task:
     return task
 
 
+def listeners_of(task: str) -> Mapping[Kind, Listener]:
+    """The listeners of the task of that name."""
+    return _current.listeners.get(task, NO_LISTENERS)
+
+
 def tasks() -> tuple[Task, ...]:
     """All tasks, by name."""
     with _lock:
@@ -292,7 +335,8 @@ def isolated(*, inherit: bool = False) -> Iterator[None]:
     before = _current
     _current = _Registry()
     if inherit:
-        _current = _Registry(dict(before.tasks), list(before.declared), dict(before.executions))
+        listeners = {name: dict(known) for name, known in before.listeners.items()}
+        _current = _Registry(dict(before.tasks), list(before.declared), dict(before.executions), listeners)
     try:
         yield
     finally:

@@ -17,7 +17,10 @@ logger = logging.getLogger("django_gocron")
 scheduler_started = Signal()
 scheduler_stopping = Signal()
 scheduler_stopped = Signal()
+scheduler_shutdown = Signal()
 run_started = Signal()
+run_executing = Signal()
+listener_failed = Signal()
 run_succeeded = Signal()
 run_failed = Signal()
 run_timed_out = Signal()
@@ -47,7 +50,10 @@ SIGNALS: dict[type[events.Event], Signal] = {
     events.SchedulerStarted: scheduler_started,
     events.SchedulerStopping: scheduler_stopping,
     events.SchedulerStopped: scheduler_stopped,
+    events.SchedulerShutdown: scheduler_shutdown,
     events.RunStarted: run_started,
+    events.RunExecuting: run_executing,
+    events.ListenerFailed: listener_failed,
     events.RunSucceeded: run_succeeded,
     events.RunFailed: run_failed,
     events.RunTimedOut: run_timed_out,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -43,7 +43,11 @@ class ExecutorByHand:
     def submit(self, work: Work) -> None:
         self.submitted.append(work)
 
-    def stop(self, seconds: float) -> None: ...
+    def call(self, work: Callable[[], None]) -> None:
+        work()
+
+    def stop(self, seconds: float) -> bool:
+        return True
 
     def run(self) -> int:
         """Run what was submitted, each at its instant; answer how many began."""

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django_gocron import events, registry
-from django_gocron.context import Cause, Missed, RunContext
+from django_gocron.context import Cause
 from django_gocron.engine import barriers
+from django_gocron.engine.contexts import make_context
+from django_gocron.engine.external_locks import reason_of, words_of
 from django_gocron.engine.memory import State
-from django_gocron.engine.tokens import draw_token
+from django_gocron.exceptions import LockerError
 from django_gocron.executors.base import Work
+from django_gocron.executors.listening import hear_lock_error
 from django_gocron.executors.outcome import Outcome
 from django_gocron.executors.output import Output
+from django_gocron.listeners import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from django_gocron.clock import Clock
     from django_gocron.engine.capacity import Capacity
     from django_gocron.engine.completions import Completions
@@ -22,6 +28,8 @@ if TYPE_CHECKING:
     from django_gocron.engine.memory import Entry, Memory
     from django_gocron.engine.timeouts import Timeouts
     from django_gocron.executors.base import Executor
+    from django_gocron.listeners import Listener
+    from django_gocron.lockers.base import Refusal
     from django_gocron.registry import Task
 
 
@@ -39,7 +47,9 @@ class Dispatch:
         memory: Memory,
         lease: Lease,
         clock: Clock,
+        listeners: Mapping[Kind, Listener],
     ) -> None:
+        self._listeners = listeners
         self._using = using
         self._executor = executor
         self._timeouts = timeouts
@@ -56,19 +66,31 @@ class Dispatch:
             self._fail_unknown(entry)
             return
         output = Output()
+        context = make_context(self._using, entry)
         self._executor.submit(
             Work(
                 task=task,
                 args=entry.args,
                 kwargs=entry.kwargs,
-                context=self._context(entry),
+                context=context,
                 due_at=entry.due_at,
                 begin=partial(self._begin, entry, task, output),
                 finish=partial(self._finish, entry),
                 cancellation=entry.cancellation,
                 output=output,
+                listeners=self._listeners_of(entry),
+                end=partial(self._end, entry),
+                publish=partial(self._publish, entry),
             )
         )
+
+    def tell_lock_refused(self, entry: Entry, refusal: Refusal) -> None:
+        """Tell the listener of that, if there is one; returns at once. Called from the timer's thread."""
+        listener = self._listeners_of(entry).get(Kind.ON_LOCK_ERROR)
+        if listener is not None:
+            error = LockerError(words_of(refusal), code=reason_of(refusal).value)
+            run, publish = make_context(self._using, entry), partial(self._publish, entry)
+            self._executor.call(partial(hear_lock_error, listener, run, error, publish))
 
     def _begin(self, entry: Entry, task: Task, output: Output) -> bool | None:
         """The last look before user code. Past the trust in our lease the run waits for the next renewal: then it
@@ -85,9 +107,20 @@ class Dispatch:
             return False
         barriers.reach("begin.after", [entry])
         self._timeouts.watch(entry, output, is_async=task.is_async)
-        now = self._clock.now()
-        events.publish(events.RunStarted(at=now, lag=now - entry.due_at, **entry.identity()))
+        self._publish(entry, events.RunStarted, lag=self._clock.now() - entry.due_at)
         return True
+
+    def _listeners_of(self, entry: Entry) -> Mapping[Kind, Listener]:
+        """Those of its task stand for those that all runs have."""
+        return {**self._listeners, **registry.listeners_of(entry.task)}
+
+    def _publish(self, entry: Entry, event: type[events.RunEvent], **values: Any) -> None:
+        events.publish(event(at=self._clock.now(), **entry.identity(), **values))
+
+    def _end(self, entry: Entry) -> bool:
+        """From here on the run cannot time out. Answers whether it has not."""
+        self._timeouts.unwatch(entry)
+        return entry.state is State.EXECUTING
 
     def _finish(self, entry: Entry, outcome: Outcome) -> None:
         """Only what executes can become an overrun, so in this order one of the two moves succeeds."""
@@ -121,20 +154,3 @@ class Dispatch:
     def _end_unbegun(self, entry: Entry, **values: str) -> None:
         now = self._clock.now()
         self._finish(entry, Outcome(started_at=now, finished_at=now, **values))  # type: ignore[arg-type]
-
-    def _context(self, entry: Entry) -> RunContext:
-        missed = entry.missed and Missed(first=entry.missed[0], last=entry.missed[1], count=entry.missed[2])
-        return RunContext(
-            run_id=entry.run_id,
-            job_id=entry.job_id,
-            job_name=entry.job_name,
-            task=entry.task,
-            scheduled_for=entry.scheduled_for,
-            attempt=entry.attempt,
-            origin=entry.origin,
-            missed=missed,
-            _lease_lost=entry.lease_lost,
-            _lock_lost=entry.lock_lost,
-            _cancellation=entry.cancellation,
-            _draw_token=partial(draw_token, self._using, entry),
-        )

@@ -18,7 +18,7 @@ from django_gocron.lockers.base import Lock, Locker, Refusal
 from django_gocron.models.choices import OnLockError, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from django_gocron.backends import Backend
     from django_gocron.clock import Clock
@@ -33,8 +33,14 @@ class ExternalLocks:
     """
 
     def __init__(
-        self, using: str, backends: Mapping[str, Backend] | None, clock: Clock, memory: Memory, lease: Lease
+        self,
+        using: str,
+        backends: Mapping[str, Backend] | None,
+        clock: Clock,
+        memory: Memory,
+        lease: Lease,
     ) -> None:
+        self.on_refused: Callable[[Entry, Refusal], None] | None = None
         self._is_off = backends is None
         self._clock = clock
         self._lease = lease
@@ -79,7 +85,7 @@ class ExternalLocks:
                 self._keepers[alias].release([entry.run_id for entry in mine])
 
     def tell_refused(self, entry: Entry, refusal: Refusal) -> None:
-        """Publish that the run has no lock at its instant."""
+        """Publish that the run has no lock at its instant, and tell ``on_refused``."""
         events.publish(
             events.LockNotAcquired(
                 at=self._clock.now(),
@@ -92,6 +98,8 @@ class ExternalLocks:
                 **entry.identity(),
             )
         )
+        if self.on_refused is not None:
+            self.on_refused(entry, refusal)
 
     def _by_alias(self, entries: Iterable[Entry]) -> dict[str, list[Entry]]:
         found: dict[str, list[Entry]] = defaultdict(list)

@@ -28,7 +28,7 @@ def make_row(entry: Entry, outcome: Outcome) -> Run:
         lock_lost=entry.lock_lost.is_set(),
         status=outcome.status,
         reason=outcome.reason,
-        started_at=outcome.started_at,
+        started_at=None if outcome.status == Status.SKIPPED else outcome.started_at,
         finished_at=outcome.finished_at,
         error_type=outcome.error_type,
         error_message=outcome.error_message,
@@ -39,6 +39,9 @@ def make_row(entry: Entry, outcome: Outcome) -> Run:
 
 
 def learn(state: JobState, entry: Entry, outcome: Outcome) -> None:
+    if outcome.status == Status.SKIPPED:
+        _learn_skip(state, entry)
+        return
     state.add_outcome(outcome.status, outcome.took.total_seconds())
     state.last_run, state.last_status = entry.run_id, outcome.status
     state.last_started_at, state.last_finished_at = outcome.started_at, outcome.finished_at
@@ -53,11 +56,21 @@ def learn(state: JobState, entry: Entry, outcome: Outcome) -> None:
         state.last_failure, state.last_failure_at = entry.run_id, outcome.finished_at
 
 
+def _learn_skip(state: JobState, entry: Entry) -> None:
+    """Its task has not begun, so it does not count: where it was the last that ``max_runs`` allowed, ticks go on."""
+    state.add_outcome(Status.SKIPPED.value, None)
+    if entry.is_counted:
+        state.run_count -= 1
+        state.next_run_at = state.next_run_at or state.next_tick_at
+
+
 def make_fact(entry: Entry, outcome: Outcome, failures_in_row: int, failures_before: int) -> events.Event:
     if outcome.status == Status.SUCCEEDED:
         return events.RunSucceeded(
             at=outcome.finished_at, took=outcome.took, after_failures=failures_before, **entry.identity()
         )
+    if outcome.status == Status.SKIPPED:
+        return events.RunSkipped(at=outcome.finished_at, reason=outcome.reason, **entry.identity())
     if outcome.status == Status.CANCELLED:
         return events.RunCancelled(at=outcome.finished_at, reason=outcome.reason, **entry.identity())
     if outcome.status == Status.TIMED_OUT:

@@ -21,6 +21,7 @@ from django_gocron.engine.lease import Lease
 from django_gocron.engine.local_claims import LocalClaims
 from django_gocron.engine.loop import Loop
 from django_gocron.engine.memory import Memory
+from django_gocron.engine.options import Options
 from django_gocron.engine.queue_claims import QueueClaims
 from django_gocron.engine.queues import Queues
 from django_gocron.engine.recovery import Recovery
@@ -34,44 +35,10 @@ from django_gocron.engine.vigil import Vigil
 from django_gocron.engine.wakeup import Wakeup
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import timedelta
-
-    from django_gocron.backends import Backend
     from django_gocron.clock import Clock
     from django_gocron.executors.base import Executor
 
 EXECUTOR = "django_gocron.executors.threads.ThreadExecutor"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What a scheduler is started with, the settings applied. ``workers`` is how many threads run functions, ``limit``
-    (None: as many) the most runs at a time; ``drops`` whether ticks beyond a limit are skipped, instead of waiting."""
-
-    using: str
-    workers: int
-    limit: int | None = None
-    drops: bool = False
-    labels: tuple[str, ...]
-    name: str
-    lockers: Mapping[str, Backend] | None = None
-    """By alias; None: no job asks any, whatever it names."""
-    elector: Backend | None = None
-    lease: timedelta
-    heartbeat: timedelta
-    ahead: timedelta
-    poll: timedelta
-    stop_timeout: timedelta
-
-    @property
-    def slots(self) -> int:
-        """The most runs at a time."""
-        return self.workers if self.limit is None else min(self.workers, self.limit)
-
-    @property
-    def drops_beyond_limit(self) -> bool:
-        return self.drops and self.limit is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +84,10 @@ def assemble(options: Options, clock: Clock) -> Parts:
     executor: Executor = import_string(EXECUTOR)(clock, workers=options.workers)
     capacity = Capacity(memory, slots=options.slots, ahead=options.ahead, drops=options.drops_beyond_limit)
     timeouts = Timeouts(clock, memory, completions)
-    dispatch = Dispatch(using, executor, timeouts, completions, capacity, memory, lease, clock)
+    dispatch = Dispatch(
+        using, executor, timeouts, completions, capacity, memory, lease, clock, options.listeners
+    )
+    locks.on_refused = dispatch.tell_lock_refused
     sweep, recovery = Sweep(using, clock), Recovery(using, clock, lambda: heartbeat.may_reap)
     cancel_requests = CancelRequests(using, clock, memory, every=options.poll)
     queues = Queues(using, clock, memory, wakeup.wake)

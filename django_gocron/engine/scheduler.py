@@ -1,56 +1,43 @@
-"""The scheduler: one process's engine, with its threads.
+"""The scheduler: what a process has to run jobs with.
 
-A run's way through it, and the thread that has it:
+States, moved by whoever calls the method, one at a time:
 
-    loop       claims ahead, from the database into memory          (loop, claims)
-    timer      starts what is due, just ahead of its instant        (timers, starts, refusals)
-    executor   holds it until the instant, begins, runs             (dispatch, executors)
-    writer     writes the result                                    (completions)
+    new ──start──> running ──stop_jobs──> stopped ──start──> running
+     └─shutdown─┐     └─shutdown─> shut down <─shutdown─┘
 
-Beside them the heartbeat renews the lease, the listener wakes the loop when somebody edits a job, and where a leader is
-elected one thread more campaigns.
-
-States of a scheduler: new -> started -> stopping -> stopped, moved by whoever calls ``start`` and ``shutdown``; it is
-not started twice. Every thread ends at the stop; only user code in a thread cannot be made to.
+A stop always ends. After ``stop_jobs`` a start begins another life: with new threads, and another row in the database.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
+import logging
+import threading
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from django.dispatch import Signal
 
 from django_gocron import events
 from django_gocron.clock import SystemClock
-from django_gocron.conf import get_settings
-from django_gocron.engine.heartbeat import measure
-from django_gocron.engine.leadership import Leadership
-from django_gocron.engine.outage import Outage
-from django_gocron.engine.parts import Options, assemble
-from django_gocron.engine.stopping import Stop
-from django_gocron.engine.threads import EngineThread
-from django_gocron.engine.wakeup import Listener
+from django_gocron.conf import read_argument
+from django_gocron.engine.audience import Audience
+from django_gocron.engine.life import Life
+from django_gocron.engine.options import read_clock, read_options
+from django_gocron.engine.stopping import NOTHING_TO_STOP, StopReport
 from django_gocron.exceptions import NotReadyError, OperationError
-from django_gocron.models.alias import database
 from django_gocron.tables import are_ready
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
+    from datetime import timedelta
     from types import TracebackType
 
-WRITER_WAIT, BLOCKED_WAIT = 1.0, 0.02
-"""Seconds after which a writer looks again: when idle, and when all that waits is of jobs that somebody has locked."""
+    from django_gocron.clock import Clock
+    from django_gocron.engine.parts import Parts
+    from django_gocron.listeners import Listeners
+    from django_gocron.monitors.base import Monitor
 
-GATHERING = 0.01
-"""Seconds in which results gather for the next batch, once several have come while one was being written."""
-
-WATCHED = ("loop", "timer", "writer")
-"""Threads that must not stall: without them nothing runs. That of the elector may wait for what others have built."""
-
-FIRST_ANSWER = 1.0
-"""Seconds that a start waits for the elector: it may hang, and what needs no leader is to run all the same."""
+logger = logging.getLogger("django_gocron")
 
 ONE_PRESS = 0.5
 """Seconds within which two requests to stop are one."""
@@ -88,7 +75,13 @@ class Scheduler:
     where jobs are written), ``workers`` how many threads run functions, ``limit`` the most runs at a time where that
     is to be less, ``limit_mode`` whether ticks beyond it ``wait`` or are skipped (``reschedule``), ``labels`` the
     labels it serves besides "", ``name`` what people see (default: host and pid), ``stop_timeout`` how long a stop
-    waits for what runs, ``ahead`` how long before their instants ticks are claimed.
+    waits for what runs, ``ahead`` how long before their instants ticks are claimed. ``lockers``, ``elector`` and
+    ``listeners`` stand for the settings of these names, ``monitors`` come in addition to theirs, and ``logger`` is told
+    what the log is told. All of these hear what happens in this process from the start to the shutdown. ``clock`` is
+    what it takes for the time: one that the database's own does not share is for tests.
+
+    Raises ``ConfigurationError`` (``bad_setting``, ``bad_backend``, ``clock_unusable``, ``logger_unusable``,
+    ``monitor_unusable``, and what ``read_listeners`` raises).
     """
 
     def __init__(
@@ -100,37 +93,36 @@ class Scheduler:
         limit_mode: str | None = None,
         labels: Sequence[str] = (),
         name: str = "",
-        stop_timeout: timedelta | None = None,
+        stop_timeout: timedelta | float | None = None,
         ahead: timedelta | None = None,
+        clock: Clock | None = None,
+        logger: logging.Logger | None = None,
+        listeners: Listeners | None = None,
+        monitors: Sequence[Monitor] = (),
+        lockers: Mapping[str, Any] | None = None,
+        elector: Mapping[str, Any] | None = None,
     ) -> None:
-        settings = get_settings()
-        self.options = Options(
-            using=using or database(),
-            workers=workers or settings.max_workers,
-            limit=limit or settings.concurrency_limit,
-            drops=(limit_mode or settings.limit_mode) == "reschedule",
-            labels=tuple(labels),
+        self.options = read_options(
+            using=using,
+            workers=workers,
+            limit=limit,
+            limit_mode=limit_mode,
+            labels=labels,
             name=name,
-            lockers=settings.lockers if settings.coordination == "on" else None,
-            elector=settings.elector if settings.has_elector else None,
-            lease=settings.lease,
-            heartbeat=settings.heartbeat,
-            ahead=settings.claim_ahead if ahead is None else ahead,
-            poll=settings.poll_interval,
-            stop_timeout=settings.stop_timeout if stop_timeout is None else stop_timeout,
+            stop_timeout=stop_timeout,
+            ahead=ahead,
+            listeners=listeners,
+            lockers=lockers,
+            elector=elector,
         )
-        self.clock = SystemClock()
-        self.parts = assemble(self.options, self.clock)
-        self._outage = Outage(self.clock)
-        self._threads = self._make_threads()
-        self._listener = Listener(self.options.using, self._note_news)
-        self._state = "new"
-        self._stop = Stop(self.parts, self._threads, self._listener)
+        self.clock: Clock = SystemClock() if clock is None else read_clock(clock)
+        self._audience = Audience(logger, monitors)
         self._stop_requested = StopRequest()
         self._stop_asked_at = 0.0
-        self.parts.vigil.watch([thread for thread in self._threads if thread.name in WATCHED])
-        self.has_failed = False
-        """Whether it stops because its own threads do not work any more; then its process is to end."""
+        self._moving = threading.Lock()
+        self._state = "new"
+        self._report = NOTHING_TO_STOP
+        self._life = self._new_life()
 
     def __enter__(self) -> Self:
         self.start()
@@ -142,48 +134,69 @@ class Scheduler:
         self.shutdown()
 
     @property
+    def using(self) -> str:
+        """The alias of its database."""
+        return self.options.using
+
+    @property
     def name(self) -> str:
         return self.parts.lease.name
+
+    @property
+    def parts(self) -> Parts:
+        """Of its present life, or its last."""
+        return self._life.parts
 
     @property
     def is_leader(self) -> bool:
         """Whether this instance may believe that it leads; where no leader is elected, all do. No I/O."""
         return self.parts.leadership.is_leader
 
-    def start(self, *, loop: bool = True) -> None:
-        """Begin; returns once the threads run. With ``loop=False`` nothing is claimed but by the caller.
+    @property
+    def has_failed(self) -> bool:
+        """Whether it stops because its own threads do not work any more; then its process is to end."""
+        return self._life.has_failed
 
-        Raises ``NotReadyError`` (``tables_missing``) before ``migrate``, ``OperationError`` (``already_started``).
+    def start(self, *, loop: bool = True) -> None:
+        """Begin; returns once the threads run. With ``loop=False`` nothing is claimed but by the caller. Does nothing
+        when it runs already, but to warn.
+
+        Raises ``NotReadyError`` (``tables_missing``) before ``migrate``, ``OperationError`` (``shut_down``),
+        ``DatabaseError`` when the database is away.
         """
-        if self._state != "new":
-            raise OperationError(f"This scheduler is {self._state}: make another.", code="already_started")
-        check_ready(self.options.using)
-        self._state = "started"
-        measure(self.options.using, self.clock)
-        scheduler_starting.send(sender=type(self), using=self.options.using)
-        self.parts.sweep.start()
-        self.parts.sweep.step()
-        self.parts.lease.register()
-        self.parts.locks.start()
-        self.parts.executor.start()
-        self._listener.start()
-        for thread in self._threads:
-            if loop or thread.name != "loop":
-                thread.start()
-        self.parts.leadership.wait_for_answer(FIRST_ANSWER)
+        with self._moving:
+            if self._state == "running":
+                logger.warning("The scheduler %s runs already; it was started again.", self.name)
+                return
+            if self._state == "shut down":
+                message = (
+                    "This scheduler has been shut down: make another. After stop_jobs() one can start again."
+                )
+                raise OperationError(message, code="shut_down")
+            self._begin(loop=loop)
+
+    def _begin(self, *, loop: bool) -> None:
+        check_ready(self.using)
+        if self._life.was_started:
+            self._life = self._new_life()
+        scheduler_starting.send(sender=type(self), using=self.using)
+        self._audience.come()
+        self._life.start(loop=loop)
+        self._state = "running"
         lease = self.parts.lease
         events.publish(
             events.SchedulerStarted(at=self.clock.now(), instance=lease.instance_id, name=lease.name)
         )
 
     def request_stop(self) -> None:
-        """Ask whoever waits in ``wait`` to shut down, or, the second time, to wait for nothing. For signal handlers.
+        """Ask whoever waits in ``wait`` to shut down, or, the second time, to wait for nothing. For signal handlers,
+        and for tasks.
 
         A terminal and whatever started this process may both pass on one key press: within half a second it is one.
         """
         now = self.clock.boottime()
         if self._stop_requested.is_set() and now - self._stop_asked_at > ONE_PRESS:
-            self._stop.hurry()
+            self._life.hurry()
         elif not self._stop_requested.is_set():
             self._stop_asked_at = now
             self._stop_requested.set()
@@ -192,20 +205,43 @@ class Scheduler:
         """Return True once a stop is requested (also through the instance's row), or False after ``seconds``."""
         return self._stop_requested.wait(seconds)
 
-    def shutdown(self, timeout: timedelta | None = None) -> int:
-        """Stop: claim nothing more, give back what has not begun, wait for what runs up to ``timeout`` (default: the
-        stop timeout), cancel coroutines, record the rest as lost. Answers how many runs were left executing.
+    def stop_jobs(self, timeout: timedelta | float | None = None) -> StopReport:
+        """Stop, until ``start`` is called again: claim nothing more, give back what has not begun, wait for what runs
+        up to ``timeout`` (default: the stop timeout), then ask it to end, and record the rest as lost. What the jobs
+        miss meanwhile is for their misfire policies.
 
-        It always ends. Called again it does nothing.
+        It always ends. Does nothing when it does not run. Raises ``OperationError`` (``stops_itself``) when it is
+        called by a task that runs here, which would wait for itself.
         """
+        self._refuse_own_runs()
+        with self._moving:
+            return self._stop(timeout)
+
+    def shutdown(self, timeout: timedelta | float | None = None) -> StopReport:
+        """Stop like ``stop_jobs``, for good. Called again, from another thread too, it waits for the first call, and
+        answers the same."""
+        self._refuse_own_runs()
         self._stop_requested.set()
-        if self._state != "started":
-            self._state = "stopped" if self._state == "new" else self._state
-            return 0
-        self._state = "stopping"
-        abandoned = self._stop.run(self.options.stop_timeout if timeout is None else timeout)
-        self._state = "stopped"
-        return abandoned
+        with self._moving:
+            report = self._stop(timeout)
+            if self._state == "stopped":
+                events.publish(events.SchedulerShutdown(at=self.clock.now(), name=self.name))
+            if self._state != "shut down":
+                self._audience.leave()
+            self._state = "shut down"
+            return report
+
+    def _stop(self, timeout: timedelta | float | None) -> StopReport:
+        if self._state == "running":
+            longest = None if timeout is None else read_argument("STOP_TIMEOUT", "timeout", timeout)
+            self._report = self._life.stop(self.options.stop_timeout if longest is None else longest)
+            self._state = "stopped"
+        return self._report
+
+    def _refuse_own_runs(self) -> None:
+        if self._life.runs_the_caller:
+            message = "A run cannot wait for its own end: call request_stop(), or stop from outside."
+            raise OperationError(message, code="stops_itself")
 
     def run_due(self) -> None:
         """Start everything that is due at the moment of the call, and return when it has ended or a stop is
@@ -215,44 +251,8 @@ class Scheduler:
         while not self.wait(0) and (self.parts.loop.claim(now) or self.parts.memory.count()):
             self.parts.memory.wait(self.parts.memory.generation, 0.05)
 
-    def _make_threads(self) -> list[EngineThread]:
-        parts = self.parts
-        threads = [
-            self._thread("loop", parts.loop.step, parts.wakeup.wake),
-            self._thread("timer", parts.timer.tick, parts.memory.wake),
-            self._thread("writer", self._write, parts.completions.wake),
-            self._thread("heartbeat", self._beat, parts.heartbeat.wake),
-        ]
-        if isinstance(parts.leadership, Leadership):
-            threads.append(self._thread("elector", parts.leadership.step, parts.leadership.wake))
-        return threads
-
-    def _thread(self, name: str, step: Callable[[], None], wake: Callable[[], None]) -> EngineThread:
-        return EngineThread(name, self.options.using, self._outage, step, wake)
-
-    def _note_news(self) -> None:
-        """Somebody has edited a job, or has something to hand over: leadership perhaps."""
-        self.parts.wakeup.wake()
-        if not self.is_leader:
-            self.parts.leadership.wake()
-
-    def _write(self) -> None:
-        completions = self.parts.completions
-        settled = completions.flush()
-        if settled and self.parts.capacity.free_slots > 0:
-            self.parts.wakeup.note_ends()
-        if not settled:
-            completions.wait(BLOCKED_WAIT if completions.waiting else WRITER_WAIT)
-        elif settled > 1:
-            self.clock.sleep(GATHERING)
-
-    def _beat(self) -> None:
-        self.parts.heartbeat.step()
-        if self.parts.heartbeat.is_hopeless:
-            self.has_failed = True
-            self._stop.hurry()
-        if self.has_failed or self.parts.lease.is_asked_to_stop():
-            self._stop_requested.set()
+    def _new_life(self) -> Life:
+        return Life(self.options, self.clock, self._stop_requested.set)
 
 
 def check_ready(using: str) -> None:

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from django_gocron import events
@@ -24,6 +26,7 @@ from django_gocron.engine.database import DATABASE_ERRORS, engine_thread, in_eng
 from django_gocron.engine.memory import BEGUN, IN_A_SLOT, State
 from django_gocron.engine.recovery import stop_instance
 from django_gocron.engine.requeueing import hand_over
+from django_gocron.exceptions import StopTimedOutError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +47,41 @@ WRITE_GRACE = 5.0
 """Seconds that the last results have to be written, and that a thread has to end its step."""
 
 
+class StopOutcome(StrEnum):
+    """What came of a stop. All its threads have ended, or else what has not."""
+
+    ENDED = "ended"
+    JOBS_TIMED_OUT = "jobs_timed_out"
+    """The code of runs still executes; these are recorded as lost, unless they had timed out before."""
+    EXECUTOR_TIMED_OUT = "executor_timed_out"
+    """No run executes any more, but threads that executed some do not end."""
+    SCHEDULER_TIMED_OUT = "scheduler_timed_out"
+    """Threads of the engine itself hang, as in a database that does not answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopReport:
+    """What came of a stop; the code of ``abandoned`` runs still executes."""
+
+    outcome: StopOutcome = StopOutcome.ENDED
+    abandoned: int = 0
+
+    def raise_if_timed_out(self) -> None:
+        """Raise ``StopTimedOutError`` (``stop_jobs_timed_out``, ``stop_executor_timed_out``,
+        ``stop_scheduler_timed_out``) unless everything has ended."""
+        if self.outcome is not StopOutcome.ENDED:
+            raise StopTimedOutError(f"{WORDS[self.outcome]}.", code=f"stop_{self.outcome}")
+
+
+WORDS = {
+    StopOutcome.JOBS_TIMED_OUT: "Runs still executed when the time for the stop was over",
+    StopOutcome.EXECUTOR_TIMED_OUT: "Threads of the executor have not ended in time",
+    StopOutcome.SCHEDULER_TIMED_OUT: "Threads of the scheduler have not ended in time",
+}
+
+NOTHING_TO_STOP = StopReport()
+
+
 class Stop:
     """Called from the thread that shuts down; ``hurry`` from any."""
 
@@ -58,8 +96,8 @@ class Stop:
         self._hurry.set()
         self._parts.memory.wake()
 
-    def run(self, timeout: timedelta) -> int:
-        """Stop; answer how many runs were left executing."""
+    def run(self, timeout: timedelta) -> StopReport:
+        """Stop, and answer what came of that."""
         self._listener.stop()
         self._threads["loop"].stop(WRITE_GRACE)
         self._give_back(State.HELD)
@@ -127,7 +165,7 @@ class Stop:
             memory.wait(generation, min(left, 0.5))
         return True
 
-    def _finish(self) -> int:
+    def _finish(self) -> StopReport:
         parts = self._parts
         parts.lease.distrust()
         executing = parts.memory.count(*IN_A_SLOT)
@@ -141,9 +179,16 @@ class Stop:
         except DATABASE_ERRORS as error:
             logger.warning("The stop could not be recorded (%s); the lease will run out.", error)
         parts.locks.stop(WRITE_GRACE)
-        parts.executor.stop(0.0 if executing else WRITE_GRACE)
+        has_ended = parts.executor.stop(0.0 if executing else WRITE_GRACE)
         self._listener.join(WRITE_GRACE)
         events.publish(
             events.SchedulerStopped(at=parts.clock.now(), name=parts.lease.name, abandoned=executing)
         )
-        return executing
+        return StopReport(outcome=self._judge(executing, has_ended), abandoned=executing)
+
+    def _judge(self, executing: int, executor_has_ended: bool) -> StopOutcome:
+        if any(thread.is_alive for thread in self._threads.values() if thread.name != "elector"):
+            return StopOutcome.SCHEDULER_TIMED_OUT
+        if executing:
+            return StopOutcome.JOBS_TIMED_OUT
+        return StopOutcome.ENDED if executor_has_ended else StopOutcome.EXECUTOR_TIMED_OUT

@@ -70,7 +70,7 @@ class Timeouts:
         self._memory.wake()
 
     def unwatch(self, entry: Entry) -> None:
-        """Its code has ended."""
+        """Its task's code has ended: it cannot time out any more."""
         if entry.timeout is not None:
             with self._lock:
                 self._watches.pop(entry.run_id, None)
@@ -97,10 +97,15 @@ class Timeouts:
         if watch.grace:
             watch.deadline, watch.grace = watch.deadline + watch.grace, 0.0
             return
-        self.unwatch(watch.entry)
         outcome = self._timed_out(watch)
-        if self._memory.move(watch.entry, State.EXECUTING, State.OVERRUN):
+        if self._take_over(watch.entry):
             self._completions.add(watch.entry, outcome)
+
+    def _take_over(self, entry: Entry) -> bool:
+        """Whether the run has not ended before. In one step with ``unwatch``: after that it cannot time out."""
+        with self._lock:
+            is_watched = self._watches.pop(entry.run_id, None) is not None
+            return is_watched and self._memory.move(entry, State.EXECUTING, State.OVERRUN)
 
     def _timed_out(self, watch: _Watch) -> Outcome:
         """With what it has logged so far, and where its thread stands."""

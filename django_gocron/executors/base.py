@@ -9,11 +9,12 @@ from django_gocron.context import Cancellation
 from django_gocron.executors.output import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from django_gocron.context import RunContext
     from django_gocron.executors.outcome import Outcome
+    from django_gocron.listeners import Kind, Listener
     from django_gocron.registry import Task
 
 
@@ -27,6 +28,9 @@ class Clock(Protocol):
         """Let ``seconds`` pass."""
 
 
+def _tell_nobody(*_args: object, **_values: object) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """One run, ready to be executed at ``due_at`` and not before.
@@ -36,6 +40,10 @@ class Work:
     really ended; it may be called from any thread, returns at once and raises nothing. ``cancellation`` is the one that
     the context shows: when it is asked for, a coroutine that has begun is cancelled, each time. ``output`` takes what
     the run logs.
+
+    ``listeners`` are called around the task. ``end`` is asked once the task's code has ended, before those that come
+    after it: False, its result comes too late, since the run has timed out. ``publish`` takes the class of an event
+    about the run, and what that says besides.
     """
 
     task: Task
@@ -47,6 +55,14 @@ class Work:
     finish: Callable[[Outcome], None]
     cancellation: Cancellation = field(default_factory=Cancellation)
     output: Output = field(default_factory=Output)
+    listeners: Mapping[Kind, Listener] = field(default_factory=dict)
+    end: Callable[[], bool] = lambda: True
+    publish: Callable[..., None] = _tell_nobody
+
+    @property
+    def all_args(self) -> list[Any]:
+        """What the task is called with by position: its run first, if it takes that."""
+        return [self.context, *self.args] if self.task.takes_run else self.args
 
 
 class Executor(Protocol):
@@ -58,8 +74,12 @@ class Executor(Protocol):
     def submit(self, work: Work) -> None:
         """Take a run; returns at once. The caller has made sure that a slot is free. Called from one thread."""
 
-    def stop(self, seconds: float) -> None:
-        """Let the threads end, and wait for that, up to ``seconds``. Those that execute user code end with it."""
+    def call(self, work: Callable[[], None]) -> None:
+        """Call what is no run, and raises nothing, apart from the caller's thread; returns at once."""
+
+    def stop(self, seconds: float) -> bool:
+        """Let the threads end, and wait for that, up to ``seconds``; answer whether they have. Those that execute user
+        code end with it."""
 
 
 BEGIN_AGAIN = 0.05

@@ -42,6 +42,9 @@ class EventLoop:
         if self._thread is not None:
             self._thread.join(seconds)
 
+    def is_alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
     def _start(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, args=(loop,), name="gocron-event-loop", daemon=True)

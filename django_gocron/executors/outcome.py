@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """``status`` is ``succeeded``, ``failed``, ``timed_out`` or ``cancelled``; instants are aware UTC."""
+    """``status`` is ``succeeded``, ``failed``, ``timed_out``, ``cancelled`` or ``skipped``; instants are aware UTC."""
 
     status: str
     reason: str = ""

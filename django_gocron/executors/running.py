@@ -1,60 +1,60 @@
-"""Running a task: the boundary at which whatever user code does becomes a value."""
+"""Running a task, between its listeners: the boundary at which whatever user code does becomes a value."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import traceback
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 from django.db.transaction import TransactionManagementError
 
-from django_gocron.context import Cause, running
-from django_gocron.exceptions import ArgumentsError, Cancelled, Retry
-from django_gocron.executors import results
-from django_gocron.executors.outcome import Outcome
-from django_gocron.executors.output import Output, capture
-from django_gocron.executors.texts import storable
-from django_gocron.masking import find_secrets, mask_text
+from django_gocron import events
+from django_gocron.context import running
+from django_gocron.executors.listening import Listening
+from django_gocron.executors.output import capture
+from django_gocron.executors.verdicts import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
-    from types import TracebackType
 
     from django_gocron.executors.base import Clock, Work
+    from django_gocron.executors.outcome import Outcome
 
 logger = logging.getLogger("django_gocron")
-
-ENDINGS = {
-    Cause.TIMEOUT: ("timed_out", ""),
-    Cause.BY_USER: ("cancelled", "by_user"),
-    Cause.SHUTDOWN: ("cancelled", "shutdown"),
-}
-"""Status and reason of a run that has let itself be cancelled."""
-
-LONGEST_MESSAGE = 2_000
-LONGEST_TRACEBACK = 100_000
 
 
 def call(work: Work, clock: Clock) -> Outcome:
     """Run a function, between two looks at the thread's database connections. Raises nothing."""
-    started_at = clock.now()
-    with _run(work) as output:
+    listening = Listening(work)
+    with _run(work):
         outer = _open_transactions()
-        try:
-            close_old_connections()
-            work.task.check_arguments(work.args, work.kwargs)
-            result = work.task.function(*work.args, **work.kwargs)
-            _refuse_open_transactions(outer)
-            return _succeeded(work, result, started_at, clock.now(), output)
-        except BaseException as error:  # noqa: BLE001
-            return _raised(work, error, started_at, clock.now(), output)
-        finally:
+        refusal = listening.before()
+        verdict = Verdict(work, clock)
+        if refusal is None:
+            outcome = _call(work, verdict, outer)
+            listening.after(outcome, verdict.error)
+        else:
+            outcome = verdict.on_refusal(refusal)
+        if listening.has_any:
             _tidy(outer)
+        return outcome
+
+
+def _call(work: Work, verdict: Verdict, outer: set[str]) -> Outcome:
+    work.publish(events.RunExecuting)
+    try:
+        close_old_connections()
+        work.task.check_arguments(work.args, work.kwargs)
+        result = work.task.function(*work.all_args, **work.kwargs)
+        _refuse_open_transactions(outer)
+        return verdict.on_result(result)
+    except BaseException as error:  # noqa: BLE001
+        return verdict.on_error(error)
+    finally:
+        _tidy(outer)
 
 
 def _tidy(outer: set[str]) -> None:
@@ -87,21 +87,34 @@ def _discard(aliases: set[str]) -> None:
 async def call_async(work: Work, clock: Clock) -> Outcome:
     """Run a coroutine function, with a thread of its own for the synchronous code that it calls. Raises nothing, not
     even when the run is asked to end while that thread is being dismissed: its code has ended by then."""
-    started_at = clock.now()
-    with _run(work) as output:
+    with _run(work):
         with suppress(asyncio.CancelledError):
             async with ThreadSensitiveContext():
-                outcome = await _await(work, clock, started_at, output)
+                outcome = await _await(work, clock)
         return outcome
 
 
-async def _await(work: Work, clock: Clock, started_at: datetime, output: Output) -> Outcome:
+async def _await(work: Work, clock: Clock) -> Outcome:
+    listening = Listening(work)
+    refusal = await listening.abefore()
+    verdict = Verdict(work, clock)
+    if refusal is None:
+        outcome = await _call_async(work, verdict)
+        await listening.aafter(outcome, verdict.error)
+    else:
+        outcome = verdict.on_refusal(refusal)
+    if listening.has_any:
+        await _close_connections()
+    return outcome
+
+
+async def _call_async(work: Work, verdict: Verdict) -> Outcome:
+    work.publish(events.RunExecuting)
     try:
         work.task.check_arguments(work.args, work.kwargs)
-        result = await work.task.function(*work.args, **work.kwargs)
-        return _succeeded(work, result, started_at, clock.now(), output)
+        return verdict.on_result(await work.task.function(*work.all_args, **work.kwargs))
     except BaseException as error:  # noqa: BLE001
-        return _raised(work, error, started_at, clock.now(), output)
+        return verdict.on_error(error)
     finally:
         await _close_connections()
 
@@ -117,84 +130,6 @@ async def _close_connections() -> None:
 
 
 @contextmanager
-def _run(work: Work) -> Iterator[Output]:
-    with running(work.context), capture(work.output) as output:
-        yield output
-
-
-def _succeeded(
-    work: Work, result: Any, started_at: datetime, finished_at: datetime, output: Output
-) -> Outcome:
-    return Outcome(
-        status="succeeded",
-        started_at=started_at,
-        finished_at=finished_at,
-        result=results.keep(result),
-        output=mask_text(output.text(), find_secrets(work.kwargs)),
-    )
-
-
-def _raised(
-    work: Work, error: BaseException, started_at: datetime, finished_at: datetime, output: Output
-) -> Outcome:
-    """A task that was asked to end, and lets that through, has been cancelled; one that cancels itself has failed."""
-    cause = work.cancellation.cause
-    if cause is not None and isinstance(error, Cancelled | asyncio.CancelledError):
-        status, reason = ENDINGS[cause]
-        return _ended(work, error, started_at, finished_at, output, status=status, reason=reason)
-    if isinstance(error, SystemExit) and error.code in (None, 0):
-        return _succeeded(work, None, started_at, finished_at, output)
-    return _ended(work, error, started_at, finished_at, output, status="failed", reason=_reason(error))
-
-
-def _ended(
-    work: Work,
-    error: BaseException,
-    started_at: datetime,
-    finished_at: datetime,
-    output: Output,
-    *,
-    status: str,
-    reason: str,
-) -> Outcome:
-    secrets = find_secrets(work.kwargs)
-    message = _message(error) or ("" if status == "failed" else work.cancellation.words)
-    return Outcome(
-        status=status,
-        reason=reason,
-        started_at=started_at,
-        finished_at=finished_at,
-        error_type=_qualified_name(type(error))[:255],
-        error_message=_bounded(message, secrets, LONGEST_MESSAGE),
-        traceback=_bounded(_traceback(error), secrets, LONGEST_TRACEBACK),
-        output=mask_text(output.text(), secrets),
-        retry_after=error.after if isinstance(error, Retry) else None,
-    )
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, SystemExit):
-        return "exit"
-    return "bad_arguments" if isinstance(error, ArgumentsError) else "exception"
-
-
-def _qualified_name(kind: type[BaseException]) -> str:
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _message(error: BaseException) -> str:
-    try:
-        return str(error)
-    except BaseException:  # noqa: BLE001 - an exception's own __str__ may raise
-        return ""
-
-
-def _traceback(error: BaseException) -> str:
-    """Without the frame of ours that called the task."""
-    own: TracebackType | None = error.__traceback__
-    return "".join(traceback.format_exception(type(error), error, own.tb_next if own else None))
-
-
-def _bounded(text: str, secrets: set[str], longest: int) -> str:
-    """Masked before it is cut, lest a part of a secret stays; but not all of a text without end."""
-    return storable(mask_text(text[: 2 * longest], secrets))[:longest]
+def _run(work: Work) -> Iterator[None]:
+    with running(work.context), capture(work.output):
+        yield

@@ -19,6 +19,8 @@ from django_gocron.executors.coroutines import EventLoop
 from django_gocron.executors.running import call
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from django_gocron.executors.base import Clock, Work
 
 
@@ -29,15 +31,14 @@ class ThreadExecutor:
         self._clock = clock
         self._workers = workers
         self._queue: SimpleQueue[Work | None] = SimpleQueue()
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._loop = EventLoop(clock)
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
         for number in range(1, self._workers + 1):
-            name = f"gocron-worker-{number}"
-            thread = threading.Thread(target=self._work, name=name, daemon=True)
-            thread.start()
-            self._threads.append(thread)
+            self._start(f"gocron-worker-{number}", self._work)
+        self._start("gocron-listener", self._listen)
 
     def submit(self, work: Work) -> None:
         if work.task.is_async:
@@ -45,14 +46,32 @@ class ThreadExecutor:
         else:
             self._queue.put(work)
 
-    def stop(self, seconds: float) -> None:
+    def call(self, work: Callable[[], None]) -> None:
+        self._calls.put(work)
+
+    def stop(self, seconds: float) -> bool:
         for _ in self._threads:
             self._queue.put(None)
+        self._calls.put(None)
         self._loop.stop()
         deadline = self._clock.now() + timedelta(seconds=seconds)
         ending: list[threading.Thread | EventLoop] = [*self._threads, self._loop]
         for thread in ending:
             thread.join(max(0.0, (deadline - self._clock.now()).total_seconds()))
+        return not any(thread.is_alive() for thread in ending)
+
+    def _start(self, name: str, target: Callable[[], None]) -> None:
+        thread = threading.Thread(target=target, name=name, daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def _listen(self) -> None:
+        """One thread, so that a slow listener keeps no run waiting but only those like it."""
+        try:
+            while (call := self._calls.get()) is not None:
+                copy_context().run(call)
+        finally:
+            connections.close_all()
 
     def _work(self) -> None:
         try:

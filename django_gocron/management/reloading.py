@@ -47,7 +47,7 @@ class _Child:
         self._scheduler = self._start()
         self._scheduler.wait()
         if not self._leaving.is_set():
-            os._exit(1 if self._scheduler.shutdown() else 0)
+            os._exit(1 if self._scheduler.shutdown().abandoned else 0)
 
     def stop(self) -> None:
         """In the main thread."""

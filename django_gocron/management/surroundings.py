@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.db import connections
 
 from django_gocron.checks import sqlite
+from django_gocron.engine.heartbeat import offset_of
 from django_gocron.models import Instance
 from django_gocron.models.now import DatabaseNow
 
@@ -22,7 +23,7 @@ GREATEST_SKEW = 1.0
 def find_warnings(scheduler: Scheduler) -> Iterator[str]:
     """One sentence or two each; nothing where all is well."""
     using = scheduler.options.using
-    yield from _find_skew(scheduler.clock.offset.total_seconds())
+    yield from _find_skew(offset_of(scheduler.clock))
     if connections[using].vendor == "sqlite":
         yield from _find_sqlite_troubles(using)
         yield from _find_other_hosts(using)

@@ -73,12 +73,42 @@ class JobActions:
         instants: list[datetime] = _operation("next_runs")(self, n)
         return instants
 
+    def next_run(self) -> datetime | None:
+        """The first of ``next_runs``, or None."""
+        instant: datetime | None = _operation("next_run")(self)
+        return instant
+
+    def last_run(self) -> Run | None:
+        """The run that began last, as long as it is kept; None before the first."""
+        run: Run | None = _operation("last_run")(self)
+        return run
+
+    def last_run_started_at(self) -> datetime | None:
+        """When the last run began, those by hand included, aware UTC; None before the first."""
+        instant: datetime | None = _operation("last_run_started_at")(self)
+        return instant
+
+    def last_run_completed_at(self) -> datetime | None:
+        """When a run last came to its end, aware UTC; None before."""
+        instant: datetime | None = _operation("last_run_completed_at")(self)
+        return instant
+
+    def is_running(self) -> bool:
+        """Whether a run executes now, anywhere."""
+        answer: bool = _operation("is_running")(self)
+        return answer
+
     arun_now = sync_to_async(run_now)
     apause = sync_to_async(pause)
     aresume = sync_to_async(resume)
     arelease = sync_to_async(release)
     askip_next = sync_to_async(skip_next)
     anext_runs = sync_to_async(next_runs)
+    anext_run = sync_to_async(next_run)
+    alast_run = sync_to_async(last_run)
+    alast_run_started_at = sync_to_async(last_run_started_at)
+    alast_run_completed_at = sync_to_async(last_run_completed_at)
+    ais_running = sync_to_async(is_running)
 
 
 class RunActions:

@@ -195,14 +195,14 @@ def test_a_notification_brings_the_request_at_once(settings):
 @pytest.mark.parametrize("task", [wait_for_ever, look])
 def test_a_stop_cancels_what_can_end(scheduler, task):
     job = begin(task)
-    assert scheduler.shutdown(NO_TIME) == 0
+    assert scheduler.shutdown(NO_TIME).abandoned == 0
     assert statuses(job) == ["cancelled(shutdown)"]
 
 
 def test_a_stop_records_nothing_anew_of_what_has_timed_out(scheduler):
     job, _event = end_of(events.RunTimedOut, hang, timeout=SHORT)
     with Heard(events.RunLost) as lost:
-        assert scheduler.shutdown(NO_TIME) == 1
+        assert scheduler.shutdown(NO_TIME).abandoned == 1
     assert (list(lost), statuses(job), lock_of(job)) == ([], ["timed_out"], None)
 
 

@@ -132,17 +132,24 @@ def test_only_its_labels_are_served():
 # --- starting --------------------------------------------------------------------------------------
 
 
-def test_a_scheduler_is_not_started_twice():
-    with Scheduler() as scheduler, pytest.raises(OperationError) as caught:
+def test_a_scheduler_that_runs_is_not_started_twice(caplog):
+    with Heard(events.SchedulerStarted) as started, Scheduler() as scheduler:
         scheduler.start()
-    assert caught.value.code == "already_started"
-    with pytest.raises(OperationError):
+    assert len(started) == 1
+    assert "runs already" in caplog.text
+
+
+def test_a_scheduler_that_has_been_shut_down_does_not_start_again():
+    with Scheduler() as scheduler:
+        pass
+    with pytest.raises(OperationError) as caught:
         scheduler.start()
+    assert caught.value.code == "shut_down"
 
 
 def test_a_scheduler_that_was_not_started_has_nothing_to_shut_down():
     scheduler = Scheduler()
-    assert scheduler.shutdown() == 0
+    assert scheduler.shutdown().abandoned == 0
     with pytest.raises(OperationError):
         scheduler.start()
 

@@ -16,7 +16,7 @@ from django_gocron import Every, events
 from django_gocron.engine import scheduler as scheduler_module
 from django_gocron.engine import stopping
 from django_gocron.engine.scheduler import Scheduler
-from django_gocron.engine.stopping import Stop
+from django_gocron.engine.stopping import NOTHING_TO_STOP, Stop, StopReport
 from django_gocron.models import Instance, Job, Run
 from tests.elsewhere import elsewhere
 from tests.handdriven import REAL_TRANSACTIONS, HandDriven, make_job, next_tick, runs_of, statuses
@@ -63,7 +63,7 @@ def running(task: Any) -> tuple[Scheduler, Job]:
     return scheduler, job
 
 
-def shut_down_elsewhere(scheduler: Scheduler, timeout: timedelta) -> Future[int]:
+def shut_down_elsewhere(scheduler: Scheduler, timeout: timedelta) -> Future[StopReport]:
     """The stop in a thread of its own; answered once it has been announced."""
     pool = ThreadPoolExecutor(1)
     with Heard(events.SchedulerStopping) as stopping:
@@ -82,7 +82,7 @@ def test_a_stop_waits_for_what_runs():
     stopped = shut_down_elsewhere(scheduler, MINUTE)
     assert not stopped.done()
     go_on.set()
-    assert stopped.result(PATIENCE) == 0
+    assert stopped.result(PATIENCE).abandoned == 0
     assert statuses(job) == ["succeeded"]
 
 
@@ -96,14 +96,14 @@ def test_what_was_claimed_and_has_not_begun_goes_back_to_the_queue():
 
 def test_coroutines_are_cancelled_when_the_time_is_over():
     scheduler, job = running(wait_for_ever)
-    assert scheduler.shutdown(NO_TIME) == 0
+    assert scheduler.shutdown(NO_TIME).abandoned == 0
     assert statuses(job) == ["cancelled(shutdown)"]
 
 
 def test_what_still_executes_is_recorded_as_lost_and_its_lock_freed():
     scheduler, job = running(wait_until_told)
     with Heard(events.RunLost, events.SchedulerStopped) as heard:
-        assert scheduler.shutdown(NO_TIME) == 1
+        assert scheduler.shutdown(NO_TIME).abandoned == 1
     [run] = runs_of(job)
     assert (run.status, run.reason, run.held_lock) == ("lost", "shutdown", None)
     lost, stopped = heard
@@ -117,7 +117,7 @@ def test_a_second_request_ends_the_waiting(monkeypatch):
     assert scheduler.wait(0)
     stopped = shut_down_elsewhere(scheduler, timedelta(hours=1))
     scheduler.request_stop()
-    assert stopped.result(PATIENCE) == 1
+    assert stopped.result(PATIENCE).abandoned == 1
     assert statuses(job) == ["lost(shutdown)"]
 
 
@@ -127,7 +127,7 @@ def test_two_requests_within_one_press_of_a_key_are_one():
     scheduler.request_stop()
     stopped = shut_down_elsewhere(scheduler, MINUTE)
     go_on.set()
-    assert stopped.result(PATIENCE) == 0
+    assert stopped.result(PATIENCE).abandoned == 0
 
 
 def test_the_row_of_the_instance_says_that_it_has_stopped():
@@ -149,7 +149,7 @@ def test_it_ends_also_while_the_database_is_away(caplog):
         patch.object(stopping, "hand_over", side_effect=gone),
         patch.object(stopping, "stop_instance", side_effect=gone),
     ):
-        assert scheduler.shutdown(NO_TIME) == 1
+        assert scheduler.shutdown(NO_TIME).abandoned == 1
     assert "The stop could not be recorded (could not connect to server)" in caplog.text
     assert statuses(job) == ["running"]
 
@@ -178,7 +178,7 @@ def test_what_was_started_and_has_not_begun_goes_back_to_the_queue_too():
     [work] = engine.start()
     stop = stop_of(engine)
     stop.hurry()
-    assert stop.run(NO_TIME) == 0
+    assert stop.run(NO_TIME) == NOTHING_TO_STOP
     [run] = runs_of(job)
     assert (run.status, run.reason, run.held_lock, run.started_at) == ("queued", "given_back", None, None)
     assert work.begin() is False
@@ -192,7 +192,7 @@ def test_what_has_ended_is_written_whatever_the_hurry():
     engine.execute()
     stop = stop_of(engine)
     stop.hurry()
-    assert stop.run(MINUTE) == 0
+    assert stop.run(MINUTE) == NOTHING_TO_STOP
     assert statuses(job) == ["succeeded"]
 
 
@@ -218,4 +218,4 @@ def test_what_is_held_is_given_back_before_what_runs_is_waited_for():
         assert (waiting.status, waiting.instance) == ("queued", None)
         assert statuses(job) == ["running"]
     go_on.set()
-    assert stopped.result(PATIENCE) == 0
+    assert stopped.result(PATIENCE).abandoned == 0

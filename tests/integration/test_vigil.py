@@ -109,7 +109,7 @@ def test_threads_that_work_are_seen_at_work_and_one_that_hangs_is_not():
         return seen
 
     with scheduler:
-        timer = next(thread for thread in scheduler._threads if thread.name == "timer")
+        timer = next(thread for thread in scheduler._life.threads if thread.name == "timer")
         timer._step = step
         timer.wake()
         assert hanging.wait(PATIENCE)

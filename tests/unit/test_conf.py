@@ -90,7 +90,6 @@ def test_a_key_in_lower_case_is_unknown_and_answered_with_the_right_one():
     [
         "EXECUTORS",
         "MONITORS",
-        "LISTENERS",
     ],
 )
 def test_what_this_release_cannot_honour_is_unknown(key: str):

@@ -79,7 +79,7 @@ class Command(BaseCommand):
         write_banner(self.stdout, self.style, scheduler)
         while not scheduler.wait(0.5):
             pass
-        _leave(scheduler.shutdown(), failed=scheduler.has_failed)
+        _leave(scheduler.shutdown().abandoned, failed=scheduler.has_failed)
 
     def _start_reloaded(self, options: dict[str, Any]) -> Scheduler:
         """Not in the main thread: what is wrong ends the process here."""
@@ -99,7 +99,7 @@ class Command(BaseCommand):
             if not scheduler.is_leader:
                 self.stdout.write("Another instance leads: only what every instance runs is run here.")
             scheduler.run_due()
-            abandoned = scheduler.shutdown()
+            abandoned = scheduler.shutdown().abandoned
         self.stdout.write(str(tally))
         _leave(abandoned)
         if tally.failed:

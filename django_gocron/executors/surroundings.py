@@ -1,0 +1,148 @@
+"""What belongs to the whole process, and a task can leave changed: put back, and told, once its run has ended.
+
+Threads cannot have a working directory, a locale, a time zone or a umask of their own. What is there when a run begins
+while no other executes is how the process wants it: it is kept. A run that finds something else at its end puts that
+back, unless others execute beside it. One of them may be about to do so itself (``with contextlib.chdir(...)``), and
+would lose its footing: they are let out first, those that begin meanwhile are not waited for.
+
+Nothing can be done for what runs beside a task that changes its process. What a thread has of its own
+(``threading.local``) stays, as it does from request to request.
+"""
+
+from __future__ import annotations
+
+import locale
+import logging
+import os
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from django_gocron.context import RunContext
+
+logger = logging.getLogger("django_gocron")
+
+
+class Surroundings(NamedTuple):
+    """``working_directory`` is "" when it has been deleted. ``umask`` is None where the system does not tell it without
+    setting another for a moment: only Linux does."""
+
+    working_directory: str
+    locale: str
+    time_zone: tuple[str | None, tuple[str, str]]
+    umask: int | None
+
+
+def look() -> Surroundings:
+    """Takes some microseconds. Raises nothing."""
+    time_zone = (os.environ.get("TZ"), time.tzname)
+    return Surroundings(_read_directory(), locale.setlocale(locale.LC_ALL), time_zone, _read_umask())
+
+
+def _read_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
+def _read_umask() -> int | None:
+    try:
+        file = os.open("/proc/self/status", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        _, _, tail = os.read(file, 256).partition(b"\nUmask:\t")
+    finally:
+        os.close(file)
+    return int(tail.split()[0], 8) if tail else None
+
+
+def _set_time_zone(value: tuple[str | None, tuple[str, str]]) -> None:
+    name, _ = value
+    if name is None:
+        os.environ.pop("TZ", None)
+    else:
+        os.environ["TZ"] = name
+    time.tzset()
+
+
+PUT_BACK: dict[str, Callable[..., object]] = {
+    "working_directory": os.chdir,
+    "locale": lambda value: locale.setlocale(locale.LC_ALL, value),
+    "time_zone": _set_time_zone,
+    "umask": os.umask,
+}
+
+
+class Keeper:
+    """One a process. May be used from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._executing: set[int] = set()
+        self._kept = look()
+        self._found = self._kept
+        self._waited_for: set[int] = set()
+
+    def enter(self, token: int) -> None:
+        with self._lock:
+            if not self._executing:
+                self._kept = self._found = look()
+            self._executing.add(token)
+
+    def leave(self, token: int, run: RunContext) -> None:
+        """What was found changed is put back once all have left who were there then."""
+        with self._lock:
+            self._executing.discard(token)
+            found = look()
+            if found != self._found:
+                self._found, self._waited_for = found, self._executing.copy()
+            self._waited_for.discard(token)
+            if found != self._kept and not self._waited_for:
+                self._put_back(found, run)
+                self._found = look()
+
+    def _put_back(self, found: Surroundings, run: RunContext) -> None:
+        for name, was, kept in zip(found._fields, found, self._kept, strict=True):
+            if was != kept:
+                what = name.replace("_", " ")
+                logger.warning(
+                    "Run %s of job %r, or one beside it, has changed the %s of the process to %r: %r is put back.",
+                    run.run_id,
+                    run.job_name,
+                    what,
+                    was,
+                    kept,
+                )
+                try:
+                    PUT_BACK[name](kept)
+                except (OSError, locale.Error):
+                    logger.exception("The %s of the process cannot be put back.", what)
+
+
+keeper = Keeper()
+
+
+class kept:  # noqa: N801 - used as a statement
+    """``with kept(run): ...`` around user code, in whatever thread."""
+
+    __slots__ = ("_recursion_limit", "_run")
+
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+
+    def __enter__(self) -> Self:
+        keeper.enter(id(self))
+        self._recursion_limit = sys.getrecursionlimit()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """With the lowest limit that a task can set, nothing else could be called before it is put back."""
+        if sys.getrecursionlimit() != self._recursion_limit:
+            sys.setrecursionlimit(self._recursion_limit)
+        keeper.leave(id(self), self._run)
