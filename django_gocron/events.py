@@ -59,13 +59,15 @@ class SchedulerShutdown(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent(Event):
-    """Something happened to a run."""
+    """Something happened to a run. ``tags`` are its job's; empty too where the run was judged without its job at hand,
+    as by an instance that did not have it."""
 
     run_id: int
     job_id: int
     job_name: str
     task: str
     scheduled_for: datetime
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +138,10 @@ class RunQueued(RunEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCancelled(RunEvent):
+    """``took``: how long it had executed; None: it was waiting."""
+
     reason: str
+    took: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +191,17 @@ class JobEvent(Event):
 
     job_id: int
     job_name: str
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRegistered(JobEvent):
+    """A job was made, and has its first plan; published where that was done, once it is committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobUnregistered(JobEvent):
+    """A job was deleted; published where that was done, once it is committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

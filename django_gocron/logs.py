@@ -157,6 +157,10 @@ def _describe_run(event: events.RunEvent) -> Line:
 def _describe_job(event: events.JobEvent) -> Line:
     fields: Fields = {"job": event.job_name}
     match event:
+        case events.JobRegistered():
+            return logging.DEBUG, "job registered", fields
+        case events.JobUnregistered():
+            return logging.DEBUG, "job unregistered", fields
         case events.TicksMissed():
             span = {"count": event.count, "first": event.first, "last": event.last}
             return logging.WARNING, "run missed", {**fields, "reason": event.reason, **span}

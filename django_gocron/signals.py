@@ -32,6 +32,8 @@ lock_not_acquired = Signal()
 lock_lost = Signal()
 run_lost = Signal()
 result_refused = Signal()
+job_registered = Signal()
+job_unregistered = Signal()
 ticks_missed = Signal()
 ticks_coalesced = Signal()
 job_broken = Signal()
@@ -65,6 +67,8 @@ SIGNALS: dict[type[events.Event], Signal] = {
     events.LockLost: lock_lost,
     events.RunLost: run_lost,
     events.ResultRefused: result_refused,
+    events.JobRegistered: job_registered,
+    events.JobUnregistered: job_unregistered,
     events.TicksMissed: ticks_missed,
     events.TicksCoalesced: ticks_coalesced,
     events.JobBroken: job_broken,

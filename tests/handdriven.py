@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from asgiref.sync import async_to_sync
 
 from django_gocron import registry
 from django_gocron.backends import Backend
@@ -17,7 +18,8 @@ from django_gocron.engine import parts
 from django_gocron.engine.audit import Audit
 from django_gocron.engine.memory import Entry, State
 from django_gocron.executors.base import Work
-from django_gocron.executors.running import call
+from django_gocron.executors.running import call, call_async
+from django_gocron.listeners import Kind, Listener
 from django_gocron.models import Instance, Job, JobState, Run
 from django_gocron.models.now import database_now
 from django_gocron.schedules import Every
@@ -59,7 +61,8 @@ class ExecutorByHand:
         if not work.begin():
             return False
         self.began_at.append(self.clock.now())
-        work.finish(call(work, self.clock))
+        run = async_to_sync(call_async) if work.task.is_async else call
+        work.finish(run(work, self.clock))
         return True
 
 
@@ -76,6 +79,7 @@ class HandDriven:
         ahead: timedelta = timedelta(seconds=1),
         lockers: Mapping[str, Backend] | None = MappingProxyType({}),
         elector: Backend | None = None,
+        listeners: Mapping[Kind, Listener] = MappingProxyType({}),
         name: str = "by hand",
     ) -> None:
         self.clock = FakeClock(database_now(DATABASE))
@@ -88,6 +92,7 @@ class HandDriven:
             name=name,
             lockers=lockers,
             elector=elector,
+            listeners=listeners,
             lease=LEASE,
             heartbeat=timedelta(seconds=10),
             ahead=ahead,

@@ -15,6 +15,7 @@ from django_gocron.engine import barriers
 from django_gocron.engine.database import skips_locked, unit
 from django_gocron.engine.drafts import Draft, budget_of, count_open
 from django_gocron.engine.everywhere import runs_everywhere
+from django_gocron.engine.identities import job_identity
 from django_gocron.engine.lease import lease_is_valid
 from django_gocron.engine.replanning import PLANNED, save_states
 from django_gocron.engine.runnable import my_jobs
@@ -68,7 +69,7 @@ class Claims:
     def _claim_due(self, now: datetime, limit: int) -> Draft:
         draft = Draft(instance_id=self._lease.instance_id)
         states = self._lock_due(now + self._ahead, limit)
-        mine = my_jobs(self._lease).using(self._using).defer("description", "tags", "declared")
+        mine = my_jobs(self._lease).using(self._using).defer("description", "declared")
         draft.jobs = mine.in_bulk([state.pk for state in states])
         open_runs = count_open(self._using, draft.jobs)
         for state in states:
@@ -127,4 +128,4 @@ class Claims:
         state.next_run_at = None if exhausted else planned.next_due_at
         if planned.next_tick_at is None and not job.interval_from_completion:
             state.finished_at = now
-            draft.facts.append(events.JobFinished(at=now, job_id=job.pk, job_name=job.name))
+            draft.facts.append(events.JobFinished(at=now, **job_identity(job)))

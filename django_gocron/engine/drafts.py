@@ -16,6 +16,7 @@ from django_gocron.engine import barriers
 from django_gocron.engine.database import read
 from django_gocron.engine.entries import instance_key, make_entry, new_run
 from django_gocron.engine.everywhere import scope_of
+from django_gocron.engine.identities import job_identity
 from django_gocron.engine.replanning import break_state, check_shape
 from django_gocron.exceptions import GocronError, ScheduleError
 from django_gocron.models import Job, JobState, Run
@@ -119,8 +120,8 @@ class Draft:
     def _note_passed(self, job: Job, row: Passed, planned: Plan, now: datetime) -> None:
         run = self._new_run(job, status=row.status, reason=row.reason, scheduled_for=row.first)
         run.count, run.window_end, run.finished_at = row.count, row.last, now
-        fact: dict[str, Any] = {"at": now, "job_id": job.pk, "job_name": job.name, "count": row.count}
-        fact |= {"first": row.first, "last": row.last}
+        span = {"count": row.count, "first": row.first, "last": row.last}
+        fact: dict[str, Any] = {"at": now, **span, **job_identity(job)}
         if row.status == Status.COALESCED:
             for tick in planned.ticks[:1]:
                 self.missed[job.pk, tick.scheduled_for] = (row.first, row.last, row.count)

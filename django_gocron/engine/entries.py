@@ -77,6 +77,7 @@ def make_entry(run: Run, job: Job, missed: tuple[datetime, datetime, int] | None
         lock_key=run.lock_key,
         instance_id=run.instance_id,
         claim_id=run.claim_id,
+        tags=tuple(job.tags),
         starting_deadline=job.starting_deadline if run.origin == Origin.SCHEDULE else None,
         timeout=job.timeout,
         max_runs=job.max_runs,

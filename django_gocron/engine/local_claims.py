@@ -82,7 +82,7 @@ class LocalClaims:
     ) -> tuple[Draft, dict[int, Course]]:
         draft, courses = Draft(instance_id=instance_id, is_local=True), {}
         states = self._lock_current(due, instance_id)
-        jobs = Job.objects.using(self._using).defer("description", "tags", "declared").in_bulk(list(states))
+        jobs = Job.objects.using(self._using).defer("description", "declared").in_bulk(list(states))
         open_runs = count_open(self._using, jobs)
         for pk, job in jobs.items():
             course = self._plan(draft, job, states[pk], open_runs[pk], now)

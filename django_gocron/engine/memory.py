@@ -69,6 +69,7 @@ class Entry:
     lock_key: str
     instance_id: UUID
     claim_id: UUID
+    tags: tuple[str, ...] = ()
     starting_deadline: timedelta | None = None
     timeout: timedelta | None = None
     max_runs: int | None = None
@@ -116,6 +117,7 @@ class Entry:
             "job_name": self.job_name,
             "task": self.task,
             "scheduled_for": self.scheduled_for,
+            "tags": self.tags,
         }
 
     @property

@@ -72,7 +72,9 @@ def make_fact(entry: Entry, outcome: Outcome, failures_in_row: int, failures_bef
     if outcome.status == Status.SKIPPED:
         return events.RunSkipped(at=outcome.finished_at, reason=outcome.reason, **entry.identity())
     if outcome.status == Status.CANCELLED:
-        return events.RunCancelled(at=outcome.finished_at, reason=outcome.reason, **entry.identity())
+        return events.RunCancelled(
+            at=outcome.finished_at, reason=outcome.reason, took=outcome.took, **entry.identity()
+        )
     if outcome.status == Status.TIMED_OUT:
         return events.RunTimedOut(
             at=outcome.finished_at,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django_gocron import events
+from django_gocron.engine.identities import job_identity
 from django_gocron.engine.replanning import end_waiting
 from django_gocron.models.choices import Status
 
@@ -41,6 +42,6 @@ def enforce(
     if jobs:
         end_waiting(using, jobs, now)
     return [
-        events.JobQuarantined(at=now, job_id=pk, job_name=job.name, crashes=states[pk].crashes_in_row)
+        events.JobQuarantined(at=now, crashes=states[pk].crashes_in_row, **job_identity(job))
         for pk, job in jobs.items()
     ]

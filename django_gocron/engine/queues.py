@@ -119,7 +119,7 @@ def _join_line(moves: _Moves, entry: Entry, line: deque[dict[str, Any]]) -> None
         moves.refused.append(entry)
         return
     if is_full:
-        moves.superseded.append(line.popleft())
+        moves.superseded.append({**line.popleft(), "tags": entry.tags})
     moves.joining.append(entry)
     line.append({"pk": entry.run_id, **{name: getattr(entry, name) for name in IDENTITY}})
 
@@ -127,7 +127,10 @@ def _join_line(moves: _Moves, entry: Entry, line: deque[dict[str, Any]]) -> None
 def _facts(moves: _Moves, now: datetime) -> list[events.Event]:
     queued = [entry.identity() for entry in moves.joining if not entry.has_queued]
     full = [entry.identity() for entry in moves.refused]
-    superseded = [{"run_id": row["pk"], **{name: row[name] for name in IDENTITY}} for row in moves.superseded]
+    superseded = [
+        {"run_id": row["pk"], "tags": row["tags"], **{name: row[name] for name in IDENTITY}}
+        for row in moves.superseded
+    ]
     return [
         *(events.RunQueued(at=now, **run) for run in queued),
         *(events.RunSkipped(at=now, reason=Reason.QUEUE_FULL.value, **run) for run in full),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.db import transaction
 from django.db.models.signals import post_save, pre_delete
 
+from django_gocron import events
+from django_gocron.engine.identities import job_identity
 from django_gocron.engine.replanning import find_changed, lock_states, replan
 from django_gocron.engine.wakeup import notify
 from django_gocron.models import Job, Run, definition_changed
@@ -54,3 +57,5 @@ def _end_waiting(sender: Any, instance: Job, using: str, **kwargs: Any) -> None:
     waiting.filter(origin=Origin.SCHEDULE, attempt=1, available_at__gt=now).delete()
     waiting.update(status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=now)
     notify(using)
+    fact = events.JobUnregistered(at=now, **job_identity(instance))
+    transaction.on_commit(partial(events.publish, fact), using=using, robust=True)

@@ -173,6 +173,7 @@ def _fact(entry: Entry, status: Status, reason: Reason, now: datetime) -> events
             at=now,
             job_id=entry.job_id,
             job_name=entry.job_name,
+            tags=entry.tags,
             reason=reason.value,
             count=1,
             first=entry.scheduled_for,

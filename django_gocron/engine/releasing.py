@@ -7,13 +7,14 @@ Inside a transaction of the caller's. What somebody else has locked is left for 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.db.models import Q
 
 from django_gocron import events
 from django_gocron.engine.database import skips_locked
 from django_gocron.engine.everywhere import scope_of
+from django_gocron.engine.identities import run_identity
 from django_gocron.engine.quarantine import enforce, note_losses
 from django_gocron.engine.requeueing import OWNED, requeue
 from django_gocron.engine.retrying import retry_lost
@@ -75,7 +76,7 @@ def _cancel_own(using: str, instance_id: UUID, reason: Reason, now: datetime) ->
     free = unbegun.select_for_update(skip_locked=skips_locked(using))
     rows = own.filter(pk__in=list(free.values_list("pk", flat=True)))
     rows.update(status=Status.CANCELLED, reason=reason, finished_at=now, held_lock=None, instance=instance_id)
-    return [_cancelled(run, reason, now) for run in rows.order_by("pk")]
+    return [_cancelled(run, reason, now) for run in rows.select_related("job").order_by("pk")]
 
 
 def _lose(using: str, running: QuerySet[Run], reason: Reason, now: datetime) -> list[Run]:
@@ -87,18 +88,8 @@ def _lose(using: str, running: QuerySet[Run], reason: Reason, now: datetime) -> 
 
 
 def _lost(run: Run, reason: Reason, now: datetime) -> events.Event:
-    return events.RunLost(at=now, reason=reason.value, **_identity(run))
+    return events.RunLost(at=now, reason=reason.value, **run_identity(run))
 
 
 def _cancelled(run: Run, reason: Reason, now: datetime) -> events.Event:
-    return events.RunCancelled(at=now, reason=reason.value, **_identity(run))
-
-
-def _identity(run: Run) -> dict[str, Any]:
-    return {
-        "run_id": run.pk,
-        "job_id": run.job_id or 0,
-        "job_name": run.job_name,
-        "task": run.task,
-        "scheduled_for": run.scheduled_for,
-    }
+    return events.RunCancelled(at=now, reason=reason.value, **run_identity(run))

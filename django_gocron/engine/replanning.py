@@ -26,6 +26,7 @@ from django_gocron import events, registry
 from django_gocron.conf import get_settings
 from django_gocron.engine.database import unit
 from django_gocron.engine.everywhere import jobs_everywhere, runs_everywhere
+from django_gocron.engine.identities import job_identity
 from django_gocron.engine.wakeup import notify
 from django_gocron.exceptions import ArgumentsError, GocronError
 from django_gocron.models import Job, JobState, Run
@@ -193,6 +194,8 @@ def _plan_state(batch: _Batch, job: Job, state: JobState, *, force: bool) -> Non
     new_hash = fingerprint(job, job.timezone or batch.zone_name)
     same_timing = state.planned_hash[:TIMING_LENGTH] == new_hash[:TIMING_LENGTH]
     was_broken = state.broken_code
+    if not state.planned_hash:
+        batch.publish(events.JobRegistered(at=batch.now, **job_identity(job)))
     state.broken_code = state.broken_text = ""
     state.planned_hash, state.planned_version = new_hash, job.plan_version
     state.version += 1
@@ -228,7 +231,7 @@ def break_state(state: JobState, job: Job, error: GocronError, now: datetime) ->
     """Take the job out of the schedule, with the reason; the others go on. Answers what to publish."""
     state.broken_code, state.broken_text = error.code, error.message
     state.next_tick_at = state.next_run_at = None
-    return events.JobBroken(at=now, job_id=job.pk, job_name=job.name, code=error.code, text=error.message)
+    return events.JobBroken(at=now, code=error.code, text=error.message, **job_identity(job))
 
 
 def set_next(state: JobState, definition: Definition, tick: datetime | None) -> None:
@@ -271,7 +274,7 @@ def _note_finish(batch: _Batch, job: Job, state: JobState, tick: datetime | None
     ended = tick is None and job.schedule is not None and is_active(job, state) and job.pk not in batch.busy
     if ended and state.finished_at is None:
         state.finished_at = batch.now
-        batch.publish(events.JobFinished(at=batch.now, job_id=job.pk, job_name=job.name))
+        batch.publish(events.JobFinished(at=batch.now, **job_identity(job)))
     elif not ended:
         state.finished_at = None
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from django_gocron import events
 from django_gocron.engine.everywhere import is_of_an_instance
+from django_gocron.engine.identities import run_identity
 from django_gocron.models import Job, Run
 from django_gocron.models.choices import OnLost, Origin, Reason, Status
 from django_gocron.planning import LONGEST
@@ -111,18 +112,9 @@ def _queue(using: str, retries: Sequence[Run], now: datetime) -> list[events.Eve
     queued = Run.objects.using(using).filter(
         parent__in=[run.parent_id for run in retries], reason=Reason.RETRY
     )
-    return [_fact(run, now) for run in queued.order_by("pk")]
+    return [_fact(run, now) for run in queued.select_related("job").order_by("pk")]
 
 
 def _fact(run: Run, now: datetime) -> events.Event:
     assert run.available_at is not None
-    return events.RetryQueued(
-        at=now,
-        run_id=run.pk,
-        job_id=run.job_id or 0,
-        job_name=run.job_name,
-        task=run.task,
-        scheduled_for=run.scheduled_for,
-        attempt=run.attempt,
-        due_at=run.available_at,
-    )
+    return events.RetryQueued(at=now, attempt=run.attempt, due_at=run.available_at, **run_identity(run))

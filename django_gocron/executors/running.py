@@ -15,6 +15,7 @@ from django_gocron import events
 from django_gocron.context import running
 from django_gocron.executors.listening import Listening
 from django_gocron.executors.output import capture
+from django_gocron.executors.surroundings import kept
 from django_gocron.executors.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -46,15 +47,24 @@ def call(work: Work, clock: Clock) -> Outcome:
 def _call(work: Work, verdict: Verdict, outer: set[str]) -> Outcome:
     work.publish(events.RunExecuting)
     try:
-        close_old_connections()
+        _look_after_connections()
         work.task.check_arguments(work.args, work.kwargs)
-        result = work.task.function(*work.all_args, **work.kwargs)
+        with kept(work.context):
+            result = work.task.function(*work.all_args, **work.kwargs)
         _refuse_open_transactions(outer)
         return verdict.on_result(result)
     except BaseException as error:  # noqa: BLE001
         return verdict.on_error(error)
     finally:
         _tidy(outer)
+
+
+def _look_after_connections() -> None:
+    """One that persists is tried before its first use, whatever the project has set: it may have broken since, by what
+    an earlier run did or all by itself."""
+    for one in connections.all(initialized_only=True):
+        one.health_check_enabled = True
+    close_old_connections()
 
 
 def _tidy(outer: set[str]) -> None:
@@ -112,7 +122,9 @@ async def _call_async(work: Work, verdict: Verdict) -> Outcome:
     work.publish(events.RunExecuting)
     try:
         work.task.check_arguments(work.args, work.kwargs)
-        return verdict.on_result(await work.task.function(*work.all_args, **work.kwargs))
+        with kept(work.context):
+            result = await work.task.function(*work.all_args, **work.kwargs)
+        return verdict.on_result(result)
     except BaseException as error:  # noqa: BLE001
         return verdict.on_error(error)
     finally:

@@ -17,7 +17,7 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,18 +34,24 @@ class Surroundings(NamedTuple):
     working_directory: str
     locale: str
     time_zone: tuple[str | None, tuple[str, str]]
+    recursion_limit: int
     umask: int | None
 
 
 def look() -> Surroundings:
     """Takes some microseconds. Raises nothing."""
-    time_zone = (os.environ.get("TZ"), time.tzname)
-    return Surroundings(_read_directory(), locale.setlocale(locale.LC_ALL), time_zone, _read_umask())
+    return Surroundings(
+        _read_directory(),
+        locale.setlocale(locale.LC_ALL),
+        (os.environ.get("TZ"), time.tzname),
+        sys.getrecursionlimit(),
+        _read_umask(),
+    )
 
 
 def _read_directory() -> str:
     try:
-        return os.getcwd()
+        return os.getcwd()  # noqa: PTH109 - no path is wanted, and this is called around every run
     except OSError:
         return ""
 
@@ -75,6 +81,7 @@ PUT_BACK: dict[str, Callable[..., object]] = {
     "working_directory": os.chdir,
     "locale": lambda value: locale.setlocale(locale.LC_ALL, value),
     "time_zone": _set_time_zone,
+    "recursion_limit": sys.setrecursionlimit,
     "umask": os.umask,
 }
 
@@ -83,66 +90,68 @@ class Keeper:
     """One a process. May be used from any thread."""
 
     def __init__(self) -> None:
+        self.kept = look()
+        self._found = self.kept
         self._lock = threading.Lock()
-        self._executing: set[int] = set()
-        self._kept = look()
-        self._found = self._kept
-        self._waited_for: set[int] = set()
+        self._executing: set[object] = set()
+        self._waited_for: set[object] = set()
 
-    def enter(self, token: int) -> None:
+    def enter(self, block: object) -> None:
         with self._lock:
             if not self._executing:
-                self._kept = self._found = look()
-            self._executing.add(token)
+                self.kept = self._found = look()
+            self._executing.add(block)
 
-    def leave(self, token: int, run: RunContext) -> None:
+    def leave(self, block: object, run: RunContext) -> None:
         """What was found changed is put back once all have left who were there then."""
         with self._lock:
-            self._executing.discard(token)
+            self._executing.discard(block)
             found = look()
             if found != self._found:
                 self._found, self._waited_for = found, self._executing.copy()
-            self._waited_for.discard(token)
-            if found != self._kept and not self._waited_for:
+            self._waited_for.discard(block)
+            if found != self.kept and not self._waited_for:
                 self._put_back(found, run)
                 self._found = look()
 
     def _put_back(self, found: Surroundings, run: RunContext) -> None:
-        for name, was, kept in zip(found._fields, found, self._kept, strict=True):
+        for name, was, kept in zip(found._fields, found, self.kept, strict=True):
             if was != kept:
-                what = name.replace("_", " ")
-                logger.warning(
-                    "Run %s of job %r, or one beside it, has changed the %s of the process to %r: %r is put back.",
-                    run.run_id,
-                    run.job_name,
-                    what,
-                    was,
-                    kept,
-                )
+                _tell(run, name, was, kept)
                 try:
                     PUT_BACK[name](kept)
-                except (OSError, locale.Error):
-                    logger.exception("The %s of the process cannot be put back.", what)
+                except (OSError, RecursionError, locale.Error):
+                    logger.exception("That was not possible.")
+
+
+def _tell(run: RunContext, name: str, was: object, kept: object) -> None:
+    logger.warning(
+        "Run %s of job %r, or one beside it, has changed the %s of the process to %r. It is put back to %r.",
+        run.run_id,
+        run.job_name,
+        name.replace("_", " "),
+        was,
+        kept,
+    )
 
 
 keeper = Keeper()
 
 
-class kept:  # noqa: N801 - used as a statement
+class kept:
     """``with kept(run): ...`` around user code, in whatever thread."""
 
-    __slots__ = ("_recursion_limit", "_run")
+    __slots__ = ("_run",)
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
 
-    def __enter__(self) -> Self:
-        keeper.enter(id(self))
-        self._recursion_limit = sys.getrecursionlimit()
-        return self
+    def __enter__(self) -> None:
+        keeper.enter(self)
 
     def __exit__(self, *error: object) -> None:
-        """With the lowest limit that a task can set, nothing else could be called before it is put back."""
-        if sys.getrecursionlimit() != self._recursion_limit:
-            sys.setrecursionlimit(self._recursion_limit)
-        keeper.leave(id(self), self._run)
+        """Under the lowest limit that a task can set nothing of ours could be called: that one cannot wait."""
+        if (limit := sys.getrecursionlimit()) < keeper.kept.recursion_limit:
+            sys.setrecursionlimit(keeper.kept.recursion_limit)
+            _tell(self._run, "recursion_limit", limit, keeper.kept.recursion_limit)
+        keeper.leave(self, self._run)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from django_gocron import events
 from django_gocron.engine.database import unit
+from django_gocron.engine.identities import run_identity
 from django_gocron.engine.replanning import lock_states
 from django_gocron.engine.settling import settle
 from django_gocron.engine.wakeup import notify
@@ -72,13 +73,5 @@ def _cancel_unbegun(using: str, run: Run, states: Sequence[JobState], by: str) -
     run.error_message = f"Cancelled by {by}." if by else ""
     run.save(using=using, update_fields=CANCELLED)
     settle(using, [(state, Status.CANCELLED.value) for state in states], now)
-    fact = events.RunCancelled(
-        at=now,
-        run_id=run.pk,
-        job_id=run.job_id or 0,
-        job_name=run.job_name,
-        task=run.task,
-        scheduled_for=run.scheduled_for,
-        reason=Reason.BY_USER.value,
-    )
+    fact = events.RunCancelled(at=now, reason=Reason.BY_USER.value, **run_identity(run))
     transaction.on_commit(partial(events.publish, fact), using=using, robust=True)
