@@ -61,6 +61,8 @@ class Settings:
     elector: Backend | None = None
     listeners: Mapping[str, Any] = field(default_factory=dict)
     """By kind: a function, or the dotted path of one, imported when a scheduler is made."""
+    monitors: tuple[Backend, ...] = ()
+    """Those of every scheduler, which makes them when it is made."""
     coordination: str = "on"
     """``off``: neither lockers nor the elector are used, as suits a developer's machine."""
     cron: str | None = None
@@ -133,7 +135,9 @@ def read_argument(key: str, name: str, value: Any) -> Any:
         return READERS[key](value)
     except WrongValue as error:
         message = f"{name} must be {error}, not {value!r}."
-        raise ConfigurationError(message, code="bad_setting", field=name) from None
+    except ConfigurationError as error:
+        message = error.message.replace(f"GOCRON[{key!r}]", name)
+    raise ConfigurationError(message, code="bad_setting", field=name)
 
 
 def _read_setting(key: object, value: Any) -> Any:
@@ -250,6 +254,20 @@ def _read_elector(value: object) -> Backend:
     return read_backend(value, "GOCRON['ELECTOR']")
 
 
+def _read_monitors(value: object) -> tuple[Backend, ...]:
+    if not isinstance(value, list | tuple):
+        raise WrongValue("a list of monitors")
+    return tuple(_read_monitor(place, monitor) for place, monitor in enumerate(value))
+
+
+def _read_monitor(place: int, value: object) -> Backend:
+    setting = f"GOCRON['MONITORS'][{place}]"
+    try:
+        return read_backend(value, setting)
+    except WrongValue as error:
+        raise _bad("MONITORS", f"{setting} must be {error}, not {value!r}.") from None
+
+
 def _read_listeners(value: object) -> Mapping[str, Any]:
     """Only their form: what they name is imported when a scheduler is made, and by the system check."""
     kinds = ", ".join(map(repr, map(str, Kind)))
@@ -287,6 +305,7 @@ READERS: Mapping[str, Callable[[object], Any]] = {
     "LOCKERS": _read_lockers,
     "ELECTOR": _optional(_read_elector),
     "LISTENERS": _read_listeners,
+    "MONITORS": _read_monitors,
     "COORDINATION": _one_of(COORDINATIONS),
     "CRON": _optional(_read_path),
     "COMMANDS": _read_names,

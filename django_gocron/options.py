@@ -79,12 +79,12 @@ def read_options(options: Mapping[str, Any]) -> dict[str, Any]:
     An option that is None counts as not given. Raises ``DeclarationError`` (``unknown_option``, ``bad_option``), with
     the option as its field. Whether the values go together is for the model to say.
     """
+    for name in options.keys() - OPTIONS.keys():
+        raise DeclarationError(_unknown(name), code="unknown_option", field=name)
     return {name: _read_option(name, value) for name, value in options.items() if value is not None}
 
 
 def _read_option(name: str, value: object) -> Any:
-    if name not in OPTIONS:
-        raise DeclarationError(_unknown(name), code="unknown_option", field=name)
     try:
         return READERS[OPTIONS[name]](value)
     except WrongValue as error:

@@ -11,6 +11,7 @@ from django.core import checks
 from django_gocron.checks.connecting import check_connections
 from django_gocron.checks.coordination import check_coordination
 from django_gocron.checks.declared import check_declarations
+from django_gocron.checks.monitoring import check_monitors
 from django_gocron.checks.routing import check_routers
 from django_gocron.checks.setting import check_commands, check_setting
 from django_gocron.checks.sqlite import check_sqlite
@@ -25,6 +26,7 @@ WITHOUT_A_DATABASE = (
     check_routers,
     check_connections,
     check_coordination,
+    check_monitors,
     check_zone_data,
 )
 WITH_A_DATABASE = (check_sqlite, check_stored_zones)

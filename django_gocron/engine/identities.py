@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django_gocron.models import Run
+from django_gocron.models import Job, Run
 
-if TYPE_CHECKING:
-    from django_gocron.models import Job
+TAGS = Job._meta.get_field("tags")
 
 
 def job_identity(job: Job) -> dict[str, Any]:
-    return {"job_id": job.pk, "job_name": job.name, "tags": tuple(job.tags)}
+    """Whoever has made the job may have given its tags as a text."""
+    return {"job_id": job.pk, "job_name": job.name, "tags": tuple(TAGS.to_python(job.tags))}
 
 
 def run_identity(run: Run) -> dict[str, Any]:

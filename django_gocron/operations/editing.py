@@ -119,19 +119,13 @@ def _read(schedule: object, task: object, options: Mapping[str, Any]) -> dict[st
 
 
 def _read_changes(schedule: object, task: object, options: Mapping[str, Any]) -> dict[str, Any]:
-    cleared = {name: default_of(name) for name in _cleared(options)}
-    changes = {**cleared, **read_options(options)}
+    changes = read_options(options)
+    changes |= {name: default_of(name) for name, value in options.items() if value is None}
     if schedule is not KEEP:
         changes["schedule"] = read_schedule(schedule)
     if task is not KEEP:
         changes["task"] = _read_task(task)
     return changes
-
-
-def _cleared(options: Mapping[str, Any]) -> list[str]:
-    """The options that are None; read with any value, unknown ones are refused."""
-    read_options(dict.fromkeys(options))
-    return [name for name, value in options.items() if value is None]
 
 
 def _defaults(given: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -24,7 +24,7 @@ from django_gocron.models import Job, Run
 from tests.elsewhere import elsewhere
 from tests.handdriven import REAL_TRANSACTIONS, make_job
 from tests.heard import Heard
-from tests.integration.sessions import kill_other_sessions, own_session
+from tests.integration.sessions import KILL, own_session
 
 pytestmark = REAL_TRANSACTIONS
 
@@ -332,8 +332,14 @@ def turn_autocommit_off() -> None:
 
 
 def lose_the_server() -> None:
-    own_session()
-    elsewhere(kill_other_sessions)
+    """The server's side of the connection is gone; this side has not heard of it."""
+    session = own_session()
+    elsewhere(lambda: kill_session(session))
+
+
+def kill_session(number: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(KILL[connection.vendor], [number])
 
 
 IN_A_THREAD: list[Deed] = [

@@ -89,7 +89,6 @@ def test_a_key_in_lower_case_is_unknown_and_answered_with_the_right_one():
     "key",
     [
         "EXECUTORS",
-        "MONITORS",
     ],
 )
 def test_what_this_release_cannot_honour_is_unknown(key: str):
@@ -110,6 +109,7 @@ def test_what_this_release_cannot_honour_is_unknown(key: str):
         ("POLL_INTERVAL", -1, "more than 0 seconds"),
         ("STOP_TIMEOUT", -1, "0 seconds or more"),
         ("JOB_DEFAULTS", ["timeout"], "a dictionary of options of @job"),
+        ("MONITORS", {}, "a list of monitors"),
         ("CRON", "not a path", "the dotted path of something to import"),
         ("COMMANDS", "clearsessions", "a list of names of management commands"),
         ("COMMANDS", [5], "a list of names of management commands"),

@@ -46,10 +46,20 @@ LINES: list[tuple[events.Event, str, str]] = [
         "WARNING",
         'scheduler stopped instance="web-1" abandoned=2',
     ),
+    (events.SchedulerShutdown(at=AT, name="web-1"), "DEBUG", 'scheduler shut down instance="web-1"'),
     (
         events.RunStarted(**RUN, lag=timedelta(milliseconds=12)),
         "INFO",
         'run started    job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z lag=0.012s',
+    ),
+    (events.RunExecuting(**RUN), "DEBUG", 'run executing  job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z'),
+    (
+        events.ListenerFailed(
+            **RUN, kind="before_run", listener="shop.note", error="ValueError: no", traceback="Traceback:\n  no\n"
+        ),
+        "ERROR",
+        'listener failed job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z kind="before_run" listener="shop.note"'
+        ' error="ValueError: no"\nTraceback:\n  no',
     ),
     (
         events.RunSucceeded(**RUN, took=4.5 * SECOND),
@@ -118,6 +128,8 @@ LINES: list[tuple[events.Event, str, str]] = [
         "WARNING",
         'result refused job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z status="succeeded"',
     ),
+    (events.JobRegistered(**JOB), "DEBUG", 'job registered job="Sync"'),
+    (events.JobUnregistered(**JOB), "DEBUG", 'job unregistered job="Sync"'),
     (
         events.TicksMissed(**JOB, **SPAN, reason="grace"),
         "WARNING",
@@ -213,7 +225,7 @@ def skipped(*, minutes: float = 0, job_id: int = 7, reason: str = "overlap") -> 
 def say(log: Log, caplog: pytest.LogCaptureFixture, *happened: events.Event) -> list[str]:
     """The lines that the log writes of these events."""
     caplog.clear()
-    with caplog.at_level(logging.INFO, logger="django_gocron"):
+    with caplog.at_level(logging.DEBUG, logger="django_gocron"):
         for event in happened:
             log(event)
     return [record.getMessage() for record in caplog.records]
