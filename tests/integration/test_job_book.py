@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.core.exceptions import ValidationError
 from django.test import RequestFactory
 
@@ -422,7 +422,7 @@ def test_every_question_has_an_async_twin():
         assert await job.anext_run() == (await job.anext_runs(1))[0]
         return answers
 
-    assert asyncio.run(ask()) == (None, None, None, False)
+    assert async_to_sync(ask)() == (None, None, None, False)
 
 
 # --- waiting ---------------------------------------------------------------------------------------

@@ -24,6 +24,10 @@ KINDS = [
 ]
 
 
+def snake_case(kind: type) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+
+
 def started() -> events.SchedulerStarted:
     return events.SchedulerStarted(at=AT, instance=uuid4(), name="web-1")
 
@@ -131,9 +135,12 @@ def test_every_event_has_a_signal():
 
 def test_every_event_and_its_signal_stand_in_the_reference():
     rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", REFERENCE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(rows) == {
-        (kind.__name__, re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()) for kind in KINDS
-    }
+    assert set(rows) == {(kind.__name__, snake_case(kind)) for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_signal_is_named_like_its_event(kind: type[events.Event]):
+    assert signals.SIGNALS[kind] is getattr(signals, snake_case(kind))
 
 
 def test_no_two_events_share_a_signal():
