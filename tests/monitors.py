@@ -38,7 +38,7 @@ for _name in METHODS:
 
 
 class Failing(Monitor):
-    """Raises whenever a run begins, which it is told twice of, or a scheduler starts."""
+    """Raises when a run begins, in either of the two calls, and when a scheduler starts."""
 
     def run_started(self, event: Any) -> None:
         raise RuntimeError("no")

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
-from django.db import DatabaseError, InterfaceError, close_old_connections, connections
+from django.db import Error, close_old_connections, connections
 from django.db.transaction import TransactionManagementError
 
 from django_gocron import events
@@ -137,7 +137,7 @@ async def _close_connections() -> None:
     closing = asyncio.ensure_future(sync_to_async(connections.close_all)())
     with suppress(RuntimeError):
         while not closing.done():
-            with suppress(asyncio.CancelledError, DatabaseError, InterfaceError):
+            with suppress(asyncio.CancelledError, Error):
                 await asyncio.shield(closing)
 
 
