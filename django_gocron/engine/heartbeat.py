@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django_gocron import events
-from django_gocron.clock import Reading, SystemClock
+from django_gocron.clock import Reading
 from django_gocron.engine.memory import BEGUN, State
 from django_gocron.models.now import database_now
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from django_gocron.clock import Clock
+    from django_gocron.clock import Clock, SystemClock
     from django_gocron.engine.lease import Lease
     from django_gocron.engine.memory import Memory
     from django_gocron.engine.vigil import Vigil
@@ -118,7 +117,8 @@ def measure(using: str, clock: Clock) -> tuple[float, bool]:
 
 def offset_of(clock: Clock) -> float:
     """How far, in seconds, the database's clock is ahead of this one, as far as it can tell."""
-    return clock.offset.total_seconds() if isinstance(clock, SystemClock) else 0.0
+    offset: timedelta = getattr(clock, "offset", timedelta(0))
+    return offset.total_seconds()
 
 
 def _read(using: str, clock: SystemClock) -> Reading:

@@ -11,7 +11,7 @@ import pytest
 from django_gocron import Every
 from django_gocron.backends import Backend
 from django_gocron.electors.base import Elector
-from django_gocron.engine import scheduler, stopping
+from django_gocron.engine import life, stopping
 from django_gocron.engine.scheduler import Scheduler
 from django_gocron.models import Instance, Job
 from django_gocron.models.choices import Status
@@ -165,7 +165,7 @@ class HangingElector(Elector):
 
 
 def test_an_elector_that_hangs_keeps_no_scheduler_from_starting_or_stopping(settings: Any, monkeypatch: Any):
-    monkeypatch.setattr(scheduler, "FIRST_ANSWER", 0.05)
+    monkeypatch.setattr(life, "FIRST_ANSWER", 0.05)
     monkeypatch.setattr(stopping, "RESIGN_GRACE", 0.05)
     settings.GOCRON = {"ELECTOR": {"BACKEND": f"{__name__}.HangingElector"}}
     released.clear()

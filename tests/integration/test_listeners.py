@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -354,20 +355,22 @@ def test_a_run_whose_time_is_over_before_its_task_does_not_begin_it():
 
 
 @pytest.fixture
-def refusing() -> dict[str, Backend]:
-    """A locker of which somebody else has the lock."""
+def refused() -> Iterator[HandDriven]:
+    """An engine whose locker has given the lock to somebody else."""
     new_server().held["job"] = Lock(key="job", holder="somebody", token="theirs"), float("inf")
-    return {"default": Backend(setting="", path="tests.lockers.DictLocker")}
+    lockers = {"default": Backend(setting="", path="tests.lockers.DictLocker")}
+    engine = HandDriven(ahead=timedelta(0), lockers=lockers)
+    yield engine
+    engine.parts.locks.stop(60)
 
 
 @BOTH
-def test_a_refused_lock_is_told_and_nothing_else(is_async: bool, refusing: Any):
+def test_a_refused_lock_is_told_and_nothing_else(is_async: bool, refused: HandDriven):
     diary = Diary()
     task = registered_task(diary.task())
     job(listeners=diary.all(is_async=is_async))(task)
     made = make_job(task=task, schedule=Every(seconds=10))
-    engine = HandDriven(ahead=timedelta(0), lockers=refusing)
-    engine.go_to(next_tick(made)).step()
+    refused.go_to(next_tick(made)).step()
     assert str(diary) == "on_lock_error"
     error = diary.errors["on_lock_error"]
     assert isinstance(error, LockerError)
@@ -375,14 +378,13 @@ def test_a_refused_lock_is_told_and_nothing_else(is_async: bool, refusing: Any):
     assert statuses(made) == ["skipped(lock_busy)"]
 
 
-def test_one_that_fails_at_a_refused_lock_disturbs_nobody(refusing: Any):
+def test_one_that_fails_at_a_refused_lock_disturbs_nobody(refused: HandDriven):
     diary = Diary()
     task = registered_task(diary.task())
     job(listeners={"on_lock_error": diary.listener("on_lock_error", fails=ValueError)})(task)
     made = make_job(task=task, schedule=Every(seconds=10))
-    engine = HandDriven(ahead=timedelta(0), lockers=refusing)
     with Heard(events.ListenerFailed) as heard:
-        engine.go_to(next_tick(made)).step()
+        refused.go_to(next_tick(made)).step()
     assert [event.kind for event in heard] == ["on_lock_error"]
     assert statuses(made) == ["skipped(lock_busy)"]
 

@@ -279,4 +279,5 @@ def test_an_entry_says_who_it_is():
         "job_name": "Sync",
         "task": "shop.sync",
         "scheduled_for": NOON,
+        "tags": (),
     }
