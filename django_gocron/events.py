@@ -146,6 +146,8 @@ class RunCancelled(RunEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSkipped(RunEvent):
+    """The run has ended before it began."""
+
     reason: str
 
 

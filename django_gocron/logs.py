@@ -138,7 +138,8 @@ def _describe_run(event: events.RunEvent) -> Line:
             level = logging.INFO if event.reason == "shutdown" else logging.WARNING
             return level, "run cancelled", {**fields, "reason": event.reason}
         case events.RunSkipped():
-            return logging.WARNING, "run skipped", {**fields, "reason": event.reason}
+            level = logging.INFO if event.reason in ("paused", "by_user") else logging.WARNING
+            return level, "run skipped", {**fields, "reason": event.reason}
         case events.LockNotAcquired():
             asked = {"locker": event.locker, "key": event.key, "reason": event.reason}
             answered = {"holder": event.holder, "error": event.error}

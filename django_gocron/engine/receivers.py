@@ -12,6 +12,7 @@ from django.db.models.signals import post_save, pre_delete
 from django_gocron import events
 from django_gocron.engine.identities import job_identity
 from django_gocron.engine.replanning import find_changed, lock_states, replan
+from django_gocron.engine.unbegun import tell_skipped
 from django_gocron.engine.wakeup import notify
 from django_gocron.models import Job, Run, definition_changed
 from django_gocron.models.choices import Origin, Reason, Status
@@ -55,7 +56,9 @@ def _end_waiting(sender: Any, instance: Job, using: str, **kwargs: Any) -> None:
     now = database_now(using)
     waiting = Run.objects.using(using).filter(job=instance.pk, status__in=(Status.QUEUED, Status.CLAIMED))
     waiting.filter(origin=Origin.SCHEDULE, attempt=1, available_at__gt=now).delete()
-    waiting.update(status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=now)
+    ended = {"status": Status.SKIPPED, "reason": Reason.PAUSED, "finished_at": now}
+    if waiting.update(**ended):
+        tell_skipped(Run.objects.using(using).filter(job=instance.pk, **ended))
     notify(using)
     fact = events.JobUnregistered(at=now, **job_identity(instance))
     transaction.on_commit(partial(events.publish, fact), using=using, robust=True)

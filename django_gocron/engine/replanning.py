@@ -27,6 +27,7 @@ from django_gocron.conf import get_settings
 from django_gocron.engine.database import unit
 from django_gocron.engine.everywhere import jobs_everywhere, runs_everywhere
 from django_gocron.engine.identities import job_identity
+from django_gocron.engine.unbegun import tell_skipped
 from django_gocron.engine.wakeup import notify
 from django_gocron.exceptions import ArgumentsError, GocronError
 from django_gocron.models import Job, JobState, Run
@@ -289,6 +290,6 @@ def end_waiting(using: str, job_ids: Collection[int], now: datetime) -> None:
     """A job that is paused, disabled or quarantined has no run that is still to begin, those started by hand
     excepted."""
     waiting = Run.objects.using(using).filter(job__in=job_ids, status__in=(Status.QUEUED, Status.CLAIMED))
-    waiting.exclude(origin=Origin.MANUAL).update(
-        status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=now, held_lock=None
-    )
+    ended = {"status": Status.SKIPPED, "reason": Reason.PAUSED, "finished_at": now}
+    if waiting.exclude(origin=Origin.MANUAL).update(**ended, held_lock=None):
+        tell_skipped(Run.objects.using(using).filter(job__in=job_ids, **ended))

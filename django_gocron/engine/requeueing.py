@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Case, F, Q, Value, When
 
+from django_gocron.engine.unbegun import tell_skipped
 from django_gocron.engine.wakeup import notify
 from django_gocron.models import Job, Run
 from django_gocron.models.choices import Origin, Reason, Status
@@ -55,11 +56,17 @@ def requeue(runs: QuerySet[Run], reason: Reason) -> int:
     ids = list(
         stopped.values_list("pk", flat=True)
     )  # read first: a join would write without looking at the rows again
-    runs.filter(Q(job__isnull=True) | (Q(job__in=ids) & ~Q(origin=Origin.MANUAL))).update(
-        status=Status.SKIPPED, reason=Reason.PAUSED, finished_at=DatabaseNow(), held_lock=None
-    )
+    _end(runs.filter(Q(job__isnull=True) | (Q(job__in=ids) & ~Q(origin=Origin.MANUAL))))
     own = When(reason__in=(Reason.OVERLAP, Reason.RETRY, Reason.MANUAL), then=F("reason"))
     reasons = Case(own, default=Value(reason.value))
     return runs.update(
         status=Status.QUEUED, reason=reasons, instance=None, claim_id=None, held_lock=None, started_at=None
     )
+
+
+def _end(runs: QuerySet[Run]) -> None:
+    ending = list(runs.values_list("pk", flat=True))
+    if ending:
+        ended = {"status": Status.SKIPPED, "reason": Reason.PAUSED}
+        runs.filter(pk__in=ending).update(**ended, finished_at=DatabaseNow(), held_lock=None)
+        tell_skipped(Run.objects.using(runs.db).filter(pk__in=ending, **ended))

@@ -11,11 +11,13 @@ from django.db import close_old_connections
 from django_gocron import events
 from django_gocron.context import running
 from django_gocron.exceptions import Cancelled, describe
+from django_gocron.executors.surroundings import kept
 from django_gocron.listeners import Kind, is_panic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from django_gocron.context import RunContext
     from django_gocron.executors.base import Work
     from django_gocron.executors.outcome import Outcome
     from django_gocron.listeners import Listener
@@ -87,20 +89,22 @@ class Listening:
         return error
 
 
-def hear(listener: Listener, *args: Any) -> BaseException | None:
+def hear(listener: Listener, run: RunContext, *args: Any) -> BaseException | None:
     """Call a listener in this thread; answer what it raised."""
     try:
         close_old_connections()
-        (async_to_sync(listener) if iscoroutinefunction(listener) else listener)(*args)
+        with kept(run):
+            (async_to_sync(listener) if iscoroutinefunction(listener) else listener)(run, *args)
     except BaseException as error:  # noqa: BLE001
         return error
     return None
 
 
-async def ahear(listener: Listener, *args: Any) -> BaseException | None:
+async def ahear(listener: Listener, run: RunContext, *args: Any) -> BaseException | None:
     """Call a listener beside this loop; answer what it raised."""
     try:
-        await (listener if iscoroutinefunction(listener) else sync_to_async(listener))(*args)
+        with kept(run):
+            await (listener if iscoroutinefunction(listener) else sync_to_async(listener))(run, *args)
     except BaseException as error:  # noqa: BLE001
         return error
     return None

@@ -63,7 +63,7 @@ def _look_after_connections() -> None:
     """One that persists is tried before its first use, whatever the project has set: it may have broken since, by what
     an earlier run did or all by itself."""
     for one in connections.all(initialized_only=True):
-        one.health_check_enabled = True
+        one.health_check_enabled = True  # type: ignore[attr-defined]
     close_old_connections()
 
 

@@ -49,7 +49,7 @@ class Verdict:
     def on_error(self, error: BaseException) -> Outcome:
         """A task that was asked to end, and lets that through, has been cancelled; one that cancels itself has failed,
         and one that exits without a code has succeeded."""
-        if isinstance(error, SystemExit) and error.code in (None, 0):
+        if _exits_well(error):
             return self._succeeded(None)
         self.error = error
         cause = self._work.cancellation.cause
@@ -91,6 +91,13 @@ class Verdict:
         )
 
 
+def _exits_well(error: BaseException) -> bool:
+    try:
+        return isinstance(error, SystemExit) and error.code in (None, 0)
+    except BaseException:  # noqa: BLE001 - the code may be anything, even what cannot be compared
+        return False
+
+
 def _reason(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return "exit"
@@ -111,7 +118,11 @@ def _message(error: BaseException) -> str:
 def _traceback(error: BaseException) -> str:
     """Without the frame of ours that called the task."""
     own: TracebackType | None = error.__traceback__
-    return "".join(traceback.format_exception(type(error), error, own.tb_next if own else None))
+    frames = own.tb_next if own else None
+    try:
+        return "".join(traceback.format_exception(type(error), error, frames))
+    except BaseException:  # noqa: BLE001 - an exception's own cause or notes may raise
+        return "".join(traceback.format_tb(frames))
 
 
 def _bounded(text: str, secrets: set[str], longest: int) -> str:

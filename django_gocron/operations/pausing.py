@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django_gocron.engine.database import unit
 from django_gocron.engine.entries import new_run
 from django_gocron.engine.replanning import replan
+from django_gocron.engine.unbegun import tell_skipped
 from django_gocron.exceptions import OperationError
 from django_gocron.models import JobState, Run
 from django_gocron.models.choices import Reason, Status
@@ -84,6 +85,7 @@ def skip_next(job: Job, *, by: str = "") -> datetime:
             Run.objects.using(using).bulk_create([row], ignore_conflicts=True)
             skipped = Run.objects.using(using).filter(job=job, scheduled_for=tick, reason=Reason.BY_USER)
             if skipped.exists():  # else the tick has begun meanwhile, and it is the one after it
+                tell_skipped(skipped)
                 return tick
         raise OperationError(_("The job has no next run."), code="no_next_run")
 

@@ -155,6 +155,22 @@ class Unspeakable(Exception):
     __repr__ = __str__
 
 
+class Incomparable:
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("neither equal nor not")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return "both"
+
+
+class Untraceable(Exception):
+    @property
+    def __notes__(self) -> list[str]:
+        raise KeyboardInterrupt
+
+
 class OutOfLine(BaseException): ...
 
 
@@ -190,6 +206,7 @@ def test_a_task_that_exits_without_an_error_has_succeeded(task, code):
             id="cancelled",
         ),
         pytest.param(raising(OutOfLine("!")), "exception", f"{NAME}.OutOfLine", "!", id="base exception"),
+        pytest.param(raising(Untraceable("?")), "exception", f"{NAME}.Untraceable", "?", id="untraceable"),
         pytest.param(raising(Unspeakable()), "exception", f"{NAME}.Unspeakable", "", id="unspeakable"),
         pytest.param(
             recurse, "exception", "RecursionError", "maximum recursion depth exceeded", id="recursion"
@@ -202,7 +219,7 @@ def test_what_a_task_raises_is_recorded_and_reaches_nobody_else(task, deed, reas
     assert (run.status, run.reason, run.error_type) == ("failed", reason, error_type)
     assert run.error_message.startswith(message)
     assert bool(run.error_message) == bool(message)
-    assert error_type.rpartition(".")[2] in run.traceback
+    assert deed.__code__.co_name in run.traceback
     assert_same(others)
 
 

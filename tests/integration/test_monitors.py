@@ -13,11 +13,13 @@ from django_gocron import Every, events, job, registry
 from django_gocron.backends import Backend
 from django_gocron.context import Cause
 from django_gocron.engine.recovery import stop_instance
+from django_gocron.engine.requeueing import give_back
 from django_gocron.engine.scheduler import Scheduler
 from django_gocron.exceptions import Cancelled
 from django_gocron.lockers.base import Lock
 from django_gocron.models import Job, Run
 from django_gocron.models.choices import LIVE, Status
+from django_gocron.models.now import database_now
 from django_gocron.monitors.feed import Feed
 from tests.handdriven import (
     DATABASE,
@@ -294,6 +296,65 @@ def test_a_run_that_is_cancelled_while_it_waits_is_told_where_that_is_done(monit
     assert statuses(made) == ["cancelled(by_user)"]
     assert told(monitor) == recorded()
     assert monitor.told("execution_time") == []
+
+
+# What an edit ends
+
+
+def waiting(monitor: Recorder) -> tuple[Job, HandDriven]:
+    """A job that runs, and whose next tick waits for that; told so far is nothing that has ended."""
+    made = make_job(schedule=TEN_SECONDS, overlap="queue", tags=["shop"])
+    engine = at_tick(made)
+    meet(engine)
+    Run.objects.filter(job=made).update(
+        available_at=database_now(DATABASE)
+    )  # by the database's clock, too, it was due
+    assert statuses(made) == ["running", "queued(overlap)"]
+    assert monitor.told("run_finished") == []
+    return made, engine
+
+
+@pytest.mark.parametrize(
+    "stop",
+    [Job.pause, Job.delete, lambda made: Job.objects.filter(pk=made.pk).update(enabled=False)],
+    ids=["paused", "deleted", "disabled"],
+)
+def test_a_run_that_waits_is_told_as_skipped_when_its_job_is_stopped(
+    monitor: Recorder, stop: Callable[[Job], object]
+):
+    made, _engine = waiting(monitor)
+    with transaction.atomic():
+        stop(made)
+        assert monitor.told("run_finished") == []
+    assert told(monitor) == recorded()
+    [run] = monitor.told("run_finished")
+    assert (run.status, run.reason, run.job_name, run.tags) == ("skipped", "paused", "job", ("shop",))
+
+
+def test_an_edit_that_ends_no_run_tells_of_none(monitor: Recorder):
+    made, _engine = waiting(monitor)
+    made.pause()
+    made.resume()
+    made.pause()
+    assert told(monitor) == recorded()
+    assert len(told(monitor)) == 1
+
+
+def test_a_run_that_goes_back_to_a_job_that_was_paused_meanwhile_is_told_as_skipped(monitor: Recorder):
+    made = make_job(schedule=TEN_SECONDS, tags=["shop"])
+    engine = at_tick(made)
+    made.pause()
+    give_back(DATABASE, engine.memory.entries())
+    assert statuses(made) == ["skipped(paused)"]
+    assert told(monitor) == recorded()
+    assert [run.tags for run in monitor.told("run_finished")] == [("shop",)]
+
+
+def test_a_tick_that_somebody_leaves_out_is_told_as_skipped(monitor: Recorder):
+    made = make_job(schedule=TEN_SECONDS, tags=["shop"])
+    made.skip_next()
+    assert statuses(made) == ["skipped(by_user)"]
+    assert told(monitor) == recorded()
 
 
 # What others judge

@@ -5,21 +5,23 @@ from __future__ import annotations
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
 from django_gocron import Every, current_run, events
+from django_gocron.clock import SystemClock
 from django_gocron.engine.stopping import StopOutcome, StopReport
 from django_gocron.engine.threads import EngineThread
 from django_gocron.exceptions import OperationError, StopTimedOutError
 from django_gocron.executors.threads import ThreadExecutor
 from django_gocron.models import Instance
+from django_gocron.models.now import database_now
 from django_gocron.scheduler import Scheduler
 from tests.elsewhere import elsewhere
-from tests.handdriven import REAL_TRANSACTIONS, make_job, runs_of, state_of, statuses
+from tests.handdriven import DATABASE, REAL_TRANSACTIONS, make_job, runs_of, state_of, statuses
 from tests.heard import PATIENCE, Heard
 
 pytestmark = REAL_TRANSACTIONS
@@ -255,3 +257,21 @@ def test_a_logger_of_its_own_is_told_from_the_start_to_the_shutdown():
     said = [" ".join(line.split()[:2]) for line in lines]
     assert said == ["scheduler started", "scheduler stopping", "scheduler stopped"]
     assert not any("not heard" in line for line in lines)
+
+
+# --- a clock of its own ----------------------------------------------------------------------------
+
+
+class AnHourAhead(SystemClock):
+    def now(self) -> datetime:
+        return super().now() + timedelta(hours=1)
+
+
+def test_a_clock_of_its_own_is_what_a_scheduler_goes_by():
+    job = make_job(schedule=Every(hours=1))
+    with Heard(events.RunSucceeded) as succeeded, Scheduler(clock=AnHourAhead()):
+        [event] = succeeded.wait_for(1)
+    [run] = runs_of(job)[:1]
+    assert run.scheduled_for > database_now(DATABASE)
+    assert run.started_at is not None
+    assert run.scheduled_for <= run.started_at <= event.at

@@ -119,6 +119,11 @@ LINES: list[tuple[events.Event, str, str]] = [
         'run skipped    job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z reason="overlap"',
     ),
     (
+        events.RunSkipped(**RUN, reason="paused"),
+        "INFO",
+        'run skipped    job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z reason="paused"',
+    ),
+    (
         events.RunLost(**RUN, reason="instance_gone"),
         "ERROR",
         'run lost       job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z reason="instance_gone"',

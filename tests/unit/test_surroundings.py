@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from django_gocron.context import RunContext
+from django_gocron.executors.listening import ahear, hear
 from django_gocron.executors.surroundings import kept, look
 
 
@@ -134,4 +136,11 @@ def test_the_error_of_a_run_goes_on_its_way(home, away):
 
     with pytest.raises(ValueError, match="lost"):
         fail()
+    assert Path.cwd() == home
+
+
+def test_what_a_listener_has_changed_is_put_back(home, away):
+    assert hear(lambda run: os.chdir(away), a_run(1)) is None
+    assert Path.cwd() == home
+    assert asyncio.run(ahear(lambda run: os.chdir(away), a_run(2))) is None
     assert Path.cwd() == home
