@@ -83,8 +83,13 @@ def _open_transactions() -> set[str]:
 
 def _refuse_open_transactions(outer: set[str]) -> None:
     """What a task has written in a transaction that it never ended is about to be lost: that is no success."""
-    for alias in sorted(_open_transactions() - outer):
-        raise TransactionManagementError(f"The task left a transaction open on {alias!r}. It is rolled back.")
+    if left_open := _open_transactions() - outer:
+        raise _left_open(left_open)
+
+
+def _left_open(aliases: set[str]) -> TransactionManagementError:
+    names = ", ".join(map(repr, sorted(aliases)))
+    return TransactionManagementError(f"The task left a transaction open on {names}. It is rolled back.")
 
 
 def _discard(aliases: set[str]) -> None:
@@ -124,21 +129,29 @@ async def _call_async(work: Work, verdict: Verdict) -> Outcome:
         work.task.check_arguments(work.args, work.kwargs)
         with kept(work.context):
             result = await work.task.function(*work.all_args, **work.kwargs)
-        return verdict.on_result(result)
+        outcome = verdict.on_result(result)
     except BaseException as error:  # noqa: BLE001
-        return verdict.on_error(error)
-    finally:
-        await _close_connections()
+        outcome = verdict.on_error(error)
+    left_open = await _close_connections()
+    return verdict.on_error(_left_open(left_open)) if left_open and verdict.error is None else outcome
 
 
-async def _close_connections() -> None:
+async def _close_connections() -> set[str]:
     """Of the run's own thread, once the synchronous code that the run has left there has ended: that may be long after
-    the run was cancelled, and cancelling it again does not shorten it. The interpreter's end does."""
-    closing = asyncio.ensure_future(sync_to_async(connections.close_all)())
+    the run was cancelled, and cancelling it again does not shorten it. The interpreter's end does. Answers the aliases
+    on which a transaction was open."""
+    left_open: set[str] = set()
+
+    def close() -> None:
+        left_open.update(_open_transactions())
+        connections.close_all()
+
+    closing = asyncio.ensure_future(sync_to_async(close)())
     with suppress(RuntimeError):
         while not closing.done():
             with suppress(asyncio.CancelledError, Error):
                 await asyncio.shield(closing)
+    return left_open
 
 
 @contextmanager

@@ -1,12 +1,13 @@
 """What belongs to the whole process, and a task can leave changed: put back, and told, once its run has ended.
 
-Threads cannot have a working directory, a locale, a time zone or a umask of their own. What is there when a run begins
+Threads cannot have a working directory, a locale or a time zone of their own. What is there when a run begins
 while no other executes is how the process wants it: it is kept. A run that finds something else at its end puts that
 back, unless others execute beside it. One of them may be about to do so itself (``with contextlib.chdir(...)``), and
 would lose its footing: they are let out first, those that begin meanwhile are not waited for.
 
 Nothing can be done for what runs beside a task that changes its process. What a thread has of its own
-(``threading.local``) stays, as it does from request to request.
+(``threading.local``) stays, as it does from request to request; so does the umask, which cannot be read without setting
+another for a moment.
 """
 
 from __future__ import annotations
@@ -28,14 +29,12 @@ logger = logging.getLogger("django_gocron")
 
 
 class Surroundings(NamedTuple):
-    """``working_directory`` is "" when it has been deleted. ``umask`` is None where the system does not tell it without
-    setting another for a moment: only Linux does."""
+    """``working_directory`` is "" when it has been deleted."""
 
     working_directory: str
     locale: str
     time_zone: tuple[str | None, tuple[str, str]]
     recursion_limit: int
-    umask: int | None
 
 
 def look() -> Surroundings:
@@ -45,7 +44,6 @@ def look() -> Surroundings:
         locale.setlocale(locale.LC_ALL),
         (os.environ.get("TZ"), time.tzname),
         sys.getrecursionlimit(),
-        _read_umask(),
     )
 
 
@@ -56,25 +54,14 @@ def _read_directory() -> str:
         return ""
 
 
-def _read_umask() -> int | None:
-    try:
-        file = os.open("/proc/self/status", os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        _, _, tail = os.read(file, 256).partition(b"\nUmask:\t")
-    finally:
-        os.close(file)
-    return int(tail.split()[0], 8) if tail else None
-
-
 def _set_time_zone(value: tuple[str | None, tuple[str, str]]) -> None:
     name, _ = value
     if name is None:
         os.environ.pop("TZ", None)
     else:
         os.environ["TZ"] = name
-    time.tzset()
+    if hasattr(time, "tzset"):  # Windows has none
+        time.tzset()
 
 
 PUT_BACK: dict[str, Callable[..., object]] = {
@@ -82,7 +69,6 @@ PUT_BACK: dict[str, Callable[..., object]] = {
     "locale": lambda value: locale.setlocale(locale.LC_ALL, value),
     "time_zone": _set_time_zone,
     "recursion_limit": sys.setrecursionlimit,
-    "umask": os.umask,
 }
 
 

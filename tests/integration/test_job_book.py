@@ -87,7 +87,7 @@ def test_what_is_added_runs():
     ("options", "code", "field"),
     [
         ({"name": ""}, "blank", "name"),
-        ({"nam": "x"}, "unknown_option", "nam"),
+        ({"shape": "x"}, "unknown_option", "shape"),
         ({"timeout": "5 min"}, "bad_option", "timeout"),
         ({"timeout": 0}, "duration_not_positive", "timeout"),
         ({"max_runs": 0}, "zero_max_runs", "max_runs"),
@@ -171,7 +171,7 @@ def test_tags_of_a_job_replace_those_of_the_defaults():
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [
-        ({"job_defaults": {"nam": 1}}, "job_defaults"),
+        ({"job_defaults": {"shape": 1}}, "job_defaults"),
         ({"job_defaults": {"name": "x"}}, "job_defaults"),
         ({"job_defaults": 3}, "job_defaults"),
         ({"time_zone": "Mars/Base"}, "time_zone"),
@@ -247,7 +247,7 @@ def test_an_update_can_take_an_option_back_to_its_default():
     job = make_job(timeout=5 * SECOND, retries=3)
     changed = operations.update(job.name, timeout=None, retries=None)
     assert (changed.timeout, changed.retries) == (None, 0)
-    fails_with("unknown_option", "timeot", lambda: operations.update(job, timeot=None))
+    fails_with("unknown_option", "timelimit", lambda: operations.update(job, timelimit=None))
 
 
 def test_an_update_to_by_hand_only_ends_the_schedule():
