@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
-from unittest.mock import patch
 
 import pytest
-from asgiref.sync import async_to_sync
 
 from django_gocron import registry
 from django_gocron.backends import Backend
@@ -18,12 +17,12 @@ from django_gocron.engine import parts
 from django_gocron.engine.audit import Audit
 from django_gocron.engine.memory import Entry, State
 from django_gocron.executors.base import Work
-from django_gocron.executors.running import call, call_async
 from django_gocron.listeners import Kind, Listener
 from django_gocron.models import Instance, Job, JobState, Run
 from django_gocron.models.now import database_now
 from django_gocron.schedules import Every
 from django_gocron.testing import FakeClock
+from django_gocron.testing.executor import CallingThreadExecutor
 
 REAL_TRANSACTIONS = pytest.mark.django_db(transaction=True, available_apps=["django_gocron"])
 """What commits is seen by other connections; only our own tables are emptied afterwards."""
@@ -32,38 +31,23 @@ DATABASE = "default"
 LEASE = timedelta(minutes=5)
 
 
-class ExecutorByHand:
-    """Keeps what it is given until it is told to run it, in the calling thread."""
+class ExecutorByHand(CallingThreadExecutor):
+    """Also keeps when each run began."""
 
-    def __init__(self, clock: Clock, *, workers: int) -> None:
-        self.clock = clock
-        self.submitted: list[Work] = []
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
         self.began_at: list[datetime] = []
 
-    def start(self) -> None: ...
-
-    def submit(self, work: Work) -> None:
-        self.submitted.append(work)
-
-    def call(self, work: Callable[[], None]) -> None:
-        work()
-
-    def stop(self, seconds: float) -> bool:
-        return True
-
-    def run(self) -> int:
-        """Run what was submitted, each at its instant; answer how many began."""
-        works, self.submitted = self.submitted, []
-        return sum(self._run(work) for work in works)
-
     def _run(self, work: Work) -> bool:
-        self.clock.sleep(max(0.0, (work.due_at - self.clock.now()).total_seconds()))
-        if not work.begin():
-            return False
-        self.began_at.append(self.clock.now())
-        run = async_to_sync(call_async) if work.task.is_async else call
-        work.finish(run(work, self.clock))
-        return True
+        began = work.begin
+
+        def begin() -> bool | None:
+            answer = began()
+            if answer:
+                self.began_at.append(self.clock.now())
+            return answer
+
+        return super()._run(replace(work, begin=begin))
 
 
 class HandDriven:
@@ -99,9 +83,8 @@ class HandDriven:
             poll=timedelta(seconds=1),
             stop_timeout=timedelta(0),
         )
-        with patch.object(parts, "EXECUTOR", f"{__name__}.ExecutorByHand"):
-            self.parts = parts.assemble(options, self.clock)
-        self.executor: Any = self.parts.executor
+        self.executor = ExecutorByHand(self.clock)
+        self.parts = parts.assemble(options, self.clock, self.executor)
         self.memory, self.lease = self.parts.memory, self.parts.lease
         self.recovery = self.parts.recovery
         self.audit = Audit(DATABASE, self.clock, self.lease, self.memory, every=timedelta(seconds=10))
@@ -136,8 +119,7 @@ class HandDriven:
 
     def execute(self) -> int:
         """Run what was started; answer how many runs that were."""
-        ran: int = self.executor.run()
-        return ran
+        return self.executor.run()
 
     def finish(self) -> int:
         """Write the results; answer how many were settled."""

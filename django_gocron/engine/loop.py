@@ -71,7 +71,8 @@ class Loop:
         self._ahead = ahead
         self._poll = poll.total_seconds()
         self._next_housekeeping = 0.0
-        self._next_due_at: datetime | None = None
+        self.next_due_at: datetime | None = None
+        """When the next tick is due that this instance could claim, as of the last claim."""
 
     def step(self) -> None:
         """One pass, then the wait for the next. Raises ``DatabaseError`` when the database is away."""
@@ -98,7 +99,7 @@ class Loop:
         if next_due_at is not None and next_due_at <= now + self._ahead:
             claimed += self._hold(self._claims.claim(now, room=self._capacity.room))
             next_due_at = self._claims.next_due_at()
-        self._next_due_at = min(filter(None, (next_due_at, self._local_claims.next_due_at)), default=None)
+        self.next_due_at = min(filter(None, (next_due_at, self._local_claims.next_due_at)), default=None)
         self._wakeup.awaits_ends = is_queued or self._is_behind(now) or self._local_claims.awaits_ends
         return taken + claimed
 
@@ -110,7 +111,7 @@ class Loop:
 
     def _is_behind(self, now: datetime) -> bool:
         """Whether ticks are left unclaimed that are due: there was no room for them."""
-        return self._next_due_at is not None and self._next_due_at <= now
+        return self.next_due_at is not None and self.next_due_at <= now
 
     def _give_back_late(self, now: datetime) -> None:
         """What should have started a second ago and has not is for others to have."""
@@ -136,9 +137,9 @@ class Loop:
 
     def _seconds_to_next(self) -> float:
         """Until the next tick comes within reach; ticks close together are claimed in one go."""
-        if self._next_due_at is None:
+        if self.next_due_at is None:
             return self._poll
-        within_reach = (self._next_due_at - self._ahead - self._clock.now()).total_seconds()
+        within_reach = (self.next_due_at - self._ahead - self._clock.now()).total_seconds()
         shortest = self._ahead.total_seconds() / 4
         if within_reach <= 0:
             shortest = min(shortest, self._capacity.seconds_to_room)

@@ -65,8 +65,9 @@ class Parts:
     wakeup: Wakeup
 
 
-def assemble(options: Options, clock: Clock) -> Parts:
-    """Make the parts and acquaint them with each other; nothing runs yet."""
+def assemble(options: Options, clock: Clock, executor: Executor | None = None) -> Parts:
+    """Make the parts and acquaint them with each other; nothing runs yet. ``executor`` is by default the one of
+    threads."""
     using, memory, wakeup = options.using, Memory(), Wakeup()
     lease = Lease(
         using,
@@ -81,7 +82,7 @@ def assemble(options: Options, clock: Clock) -> Parts:
     leadership = _make_leadership(options, clock, lease, wakeup)
     locks = ExternalLocks(using, options.lockers, clock, memory, lease)
     completions = Completions(using, clock, memory, locks)
-    executor: Executor = import_string(EXECUTOR)(clock, workers=options.workers)
+    executor = executor or _make_executor(options, clock)
     capacity = Capacity(memory, slots=options.slots, ahead=options.ahead, drops=options.drops_beyond_limit)
     timeouts = Timeouts(clock, memory, completions)
     dispatch = Dispatch(
@@ -140,6 +141,11 @@ def assemble(options: Options, clock: Clock) -> Parts:
         vigil=vigil,
         wakeup=wakeup,
     )
+
+
+def _make_executor(options: Options, clock: Clock) -> Executor:
+    made: Executor = import_string(EXECUTOR)(clock, workers=options.workers)
+    return made
 
 
 def _make_leadership(

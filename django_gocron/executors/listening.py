@@ -6,11 +6,11 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
-from django.db import close_old_connections
 
 from django_gocron import events
 from django_gocron.context import running
 from django_gocron.exceptions import Cancelled, describe
+from django_gocron.executors.connecting import refresh
 from django_gocron.executors.surroundings import kept
 from django_gocron.listeners import Kind, is_panic
 
@@ -92,7 +92,7 @@ class Listening:
 def hear(listener: Listener, run: RunContext, *args: Any) -> BaseException | None:
     """Call a listener in this thread; answer what it raised."""
     try:
-        close_old_connections()
+        refresh()
         with kept(run):
             (async_to_sync(listener) if iscoroutinefunction(listener) else listener)(run, *args)
     except BaseException as error:  # noqa: BLE001

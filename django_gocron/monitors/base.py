@@ -27,7 +27,7 @@ class FinishedRun:
     job_id: int
     job_name: str
     tags: tuple[str, ...]
-    """Of its job; empty where it has none, and where another instance than the run's own has judged it."""
+    """Of its job; empty too where the run was judged without its job at hand."""
     task: str
     scheduled_for: datetime
     finished_at: datetime

@@ -52,10 +52,18 @@ LINES: list[tuple[events.Event, str, str]] = [
         "INFO",
         'run started    job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z lag=0.012s',
     ),
-    (events.RunExecuting(**RUN), "DEBUG", 'run executing  job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z'),
+    (
+        events.RunExecuting(**RUN),
+        "DEBUG",
+        'run executing  job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z',
+    ),
     (
         events.ListenerFailed(
-            **RUN, kind="before_run", listener="shop.note", error="ValueError: no", traceback="Traceback:\n  no\n"
+            **RUN,
+            kind="before_run",
+            listener="shop.note",
+            error="ValueError: no",
+            traceback="Traceback:\n  no\n",
         ),
         "ERROR",
         'listener failed job="Sync" run=1841 scheduled=2026-05-01T12:00:00Z kind="before_run" listener="shop.note"'
