@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import unittest
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -75,3 +76,12 @@ def test_the_listeners_of_the_page_do_what_it_says(shop, settings):
     cache.delete("supplier-down")
     assert statuses(job) == ["skipped(before_run)"]
     assert mail.outbox == []
+
+
+def test_a_test_of_the_page_passes(shop):
+    exec("def send_report(): ...", shop.__dict__)
+    page = run(blocks("test-your-jobs.md")[0], ModuleType("documented_tests"))
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(page["TestReport"])
+    result = unittest.TestResult()
+    suite.run(result)
+    assert (result.testsRun, result.errors, result.failures) == (2, [], [])
