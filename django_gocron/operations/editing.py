@@ -19,6 +19,7 @@ from django_gocron.merging import default_of
 from django_gocron.models import Job
 from django_gocron.models.alias import database
 from django_gocron.operations.looking import get_job, tagged
+from django_gocron.operations.rows import database_of
 from django_gocron.options import JobOptions, read_options, read_schedule
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def update(
     goes on, and its next run is planned anew where its timing has changed. Answers the job as it is now. Raises
     ``JobNotFoundError``, and ``JobError`` like ``add``.
     """
-    alias = using or database()
+    alias = using or database_of(job)
     changes = _in_a_job(lambda: _read_changes(schedule, task, options))
 
     def write() -> Job:
@@ -93,7 +94,7 @@ def update(
 
 def remove(job: Job | uuid.UUID | str, *, using: str | None = None) -> None:
     """Delete a job. What runs of it goes on, what waits ends, its history stays. Raises ``JobNotFoundError``."""
-    alias = using or database()
+    alias = using or database_of(job)
     row = get_job(job, using=alias)
     if not unit(alias, lambda: Job.objects.using(alias).filter(pk=row.pk).delete())[0]:
         raise JobNotFoundError(

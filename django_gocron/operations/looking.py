@@ -38,7 +38,7 @@ def tagged(tags: tuple[str, ...], match: str, using: str | None) -> JobQuerySet:
 
 def get_job(job: Job | uuid.UUID | str, *, using: str | None = None) -> Job:
     """The job as the database has it now. Raises ``JobNotFoundError`` (``job_not_found``)."""
-    rows = _rows(using)
+    rows = Job.objects.using(using or database_of(job))
     match job:
         case Job():
             found = rows.filter(pk=job.pk)

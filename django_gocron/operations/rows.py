@@ -10,8 +10,11 @@ from django.utils.translation import gettext as _
 from django_gocron.engine.replanning import lock_states
 from django_gocron.exceptions import OperationError
 from django_gocron.models import Job
+from django_gocron.models.alias import database
 
 if TYPE_CHECKING:
+    import uuid
+
     from django_gocron.models import JobState
 
 
@@ -29,5 +32,6 @@ def lock_state(using: str, job: Job) -> JobState:
     return states[0]
 
 
-def database_of(job: Job) -> str:
-    return router.db_for_write(Job, instance=job)
+def database_of(job: Job | uuid.UUID | str) -> str:
+    """The alias of the database that a row is from; of what is looked up, that of the schedulers."""
+    return router.db_for_write(Job, instance=job) if isinstance(job, Job) else database()
