@@ -13,6 +13,7 @@ elected one thread more campaigns. Every thread ends at the stop; only user code
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django_gocron.context import current_run
@@ -27,7 +28,6 @@ from django_gocron.engine.wakeup import Listener
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import timedelta
 
     from django_gocron.clock import Clock
     from django_gocron.engine.options import Options
@@ -77,6 +77,12 @@ class Life:
             if loop or thread.name != "loop":
                 thread.start()
         self.parts.leadership.wait_for_answer(FIRST_ANSWER)
+
+    def abandon(self) -> None:
+        """After a start that has failed: what has begun ends, nothing is waited for."""
+        if any(thread.is_alive for thread in self.threads):
+            self.hurry()
+            self.stop(timedelta(0))
 
     def hurry(self) -> None:
         """Let the stop wait for nothing."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from django_gocron.conf import LISTENERS, Settings, get_settings, override
+from django_gocron.conf import LISTENERS, Settings, get_settings, override, read_argument
 from django_gocron.exceptions import ConfigurationError
 from django_gocron.listeners import read_listeners
 from django_gocron.models.alias import database
@@ -79,17 +79,26 @@ def read_options(
         workers=settings.max_workers,
         limit=settings.concurrency_limit,
         drops=settings.limit_mode == "reschedule",
-        labels=tuple(labels),
+        labels=_read_labels(labels),
         name=name,
         lockers=settings.lockers if settings.coordination == "on" else None,
         elector=settings.elector if settings.has_elector else None,
         listeners=_read_listeners(settings, listeners),
         lease=settings.lease,
         heartbeat=settings.heartbeat,
-        ahead=settings.claim_ahead if ahead is None else ahead,
+        ahead=settings.claim_ahead if ahead is None else read_argument("STOP_TIMEOUT", "ahead", ahead),
         poll=settings.poll_interval,
         stop_timeout=settings.stop_timeout,
     )
+
+
+def _read_labels(labels: object) -> tuple[str, ...]:
+    if not isinstance(labels, list | tuple | set | frozenset) or not all(
+        isinstance(one, str) for one in labels
+    ):
+        message = f"labels must be a list of texts, not {labels!r}."
+        raise ConfigurationError(message, code="bad_setting", field="labels")
+    return tuple(labels)
 
 
 def read_clock(clock: Clock) -> Clock:

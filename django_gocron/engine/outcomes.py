@@ -62,6 +62,10 @@ def _learn_skip(state: JobState, entry: Entry) -> None:
     if entry.is_counted:
         state.run_count -= 1
         state.next_run_at = state.next_run_at or state.next_tick_at
+        if (
+            state.next_tick_at is None
+        ):  # an edit has taken the job for finished meanwhile: the sweep looks again
+            state.finished_at = None
 
 
 def make_fact(entry: Entry, outcome: Outcome, failures_in_row: int, failures_before: int) -> events.Event:

@@ -178,10 +178,16 @@ class Scheduler:
     def _begin(self, *, loop: bool) -> None:
         check_ready(self.using)
         if self._life.was_started:
+            self._stop_requested = StopRequest()
             self._life = self._new_life()
         scheduler_starting.send(sender=type(self), using=self.using)
         self._audience.come()
-        self._life.start(loop=loop)
+        try:
+            self._life.start(loop=loop)
+        except BaseException:
+            self._audience.leave()
+            self._life.abandon()
+            raise
         self._state = "running"
         lease = self.parts.lease
         events.publish(
@@ -252,7 +258,10 @@ class Scheduler:
             self.parts.memory.wait(self.parts.memory.generation, 0.05)
 
     def _new_life(self) -> Life:
-        return Life(self.options, self.clock, self._stop_requested.set)
+        return Life(self.options, self.clock, self._request_end)
+
+    def _request_end(self) -> None:
+        self._stop_requested.set()
 
 
 def check_ready(using: str) -> None:

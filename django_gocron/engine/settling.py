@@ -29,6 +29,7 @@ SETTLED = (
     "failures_in_row",
     "crashes_in_row",
     "quarantined_at",
+    "finished_at",
     "last_run",
     "last_status",
     "last_started_at",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import traceback
 from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
 
 from django_gocron import events
 from django_gocron.context import running
-from django_gocron.exceptions import Cancelled, describe
+from django_gocron.exceptions import Cancelled
 from django_gocron.executors.connecting import refresh
 from django_gocron.executors.surroundings import kept
+from django_gocron.executors.texts import message_of, traceback_of
 from django_gocron.listeners import Kind, is_panic
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from django_gocron.executors.outcome import Outcome
     from django_gocron.listeners import Listener
 
-LONGEST_TRACEBACK = 10_000
+LONGEST_MESSAGE, LONGEST_TRACEBACK = 500, 10_000
 
 
 class Listening:
@@ -89,12 +89,17 @@ class Listening:
         return error
 
 
+def is_async(listener: Listener) -> bool:
+    """Whether it is a coroutine function, or an object whose ``__call__`` is one."""
+    return iscoroutinefunction(listener) or iscoroutinefunction(type(listener).__call__)
+
+
 def hear(listener: Listener, run: RunContext, *args: Any) -> BaseException | None:
     """Call a listener in this thread; answer what it raised."""
     try:
         refresh()
         with kept(run):
-            (async_to_sync(listener) if iscoroutinefunction(listener) else listener)(run, *args)
+            (async_to_sync(listener) if is_async(listener) else listener)(run, *args)
     except BaseException as error:  # noqa: BLE001
         return error
     return None
@@ -104,7 +109,7 @@ async def ahear(listener: Listener, run: RunContext, *args: Any) -> BaseExceptio
     """Call a listener beside this loop; answer what it raised."""
     try:
         with kept(run):
-            await (listener if iscoroutinefunction(listener) else sync_to_async(listener))(run, *args)
+            await (listener if is_async(listener) else sync_to_async(listener))(run, *args)
     except BaseException as error:  # noqa: BLE001
         return error
     return None
@@ -119,12 +124,11 @@ def hear_lock_error(listener: Listener, run: Any, error: Exception, publish: Cal
 
 
 def tell_failure(publish: Callable[..., None], kind: Kind, listener: Listener, error: BaseException) -> None:
-    name = getattr(listener, "__qualname__", repr(listener))
-    lines = "".join(traceback.format_exception(error))
+    name = getattr(listener, "__qualname__", type(listener).__qualname__)
     publish(
         events.ListenerFailed,
         kind=kind.value,
         listener=f"{getattr(listener, '__module__', '')}.{name}",
-        error=describe(error),
-        traceback=lines[-LONGEST_TRACEBACK:],
+        error=f"{type(error).__name__}: {message_of(error)[:LONGEST_MESSAGE]}",
+        traceback=traceback_of(error, error.__traceback__)[-LONGEST_TRACEBACK:],
     )

@@ -32,6 +32,8 @@ def call(work: Work, clock: Clock) -> Outcome:
     with _run(work):
         outer = find_open()
         refusal = listening.before()
+        if listening.has_any:
+            tidy(outer)
         verdict = Verdict(work, clock)
         if refusal is None:
             outcome = _call(work, verdict, outer)
@@ -86,6 +88,8 @@ async def call_async_here(work: Work, clock: Clock) -> Outcome:
 async def _await(work: Work, clock: Clock, close: Callable[[], set[str]]) -> Outcome:
     listening = Listening(work)
     refusal = await listening.abefore()
+    if listening.has_any:
+        await _close(close)
     verdict = Verdict(work, clock)
     if refusal is None:
         outcome = await _call_async(work, verdict, close)

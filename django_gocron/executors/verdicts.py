@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import traceback
 from typing import TYPE_CHECKING, Any
 
 from django_gocron.context import Cause
 from django_gocron.exceptions import ArgumentsError, Cancelled, Retry
 from django_gocron.executors import results
 from django_gocron.executors.outcome import Outcome
-from django_gocron.executors.texts import storable
+from django_gocron.executors.texts import message_of, storable, traceback_of
 from django_gocron.masking import find_secrets, mask_text
 
 if TYPE_CHECKING:
@@ -84,8 +83,8 @@ class Verdict:
             started_at=self._started_at,
             finished_at=finished_at,
             error_type=_qualified_name(type(error))[:255],
-            error_message=_bounded(_message(error) or words, secrets, LONGEST_MESSAGE),
-            traceback=_bounded(_traceback(error), secrets, LONGEST_TRACEBACK),
+            error_message=_bounded(message_of(error) or words, secrets, LONGEST_MESSAGE),
+            traceback=_bounded(_trace(error), secrets, LONGEST_TRACEBACK),
             output=mask_text(self._work.output.text(), secrets),
             retry_after=error.after if isinstance(error, Retry) else None,
         )
@@ -108,21 +107,10 @@ def _qualified_name(kind: type[BaseException]) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _message(error: BaseException) -> str:
-    try:
-        return str(error)
-    except BaseException:  # noqa: BLE001 - an exception's own __str__ may raise
-        return ""
-
-
-def _traceback(error: BaseException) -> str:
+def _trace(error: BaseException) -> str:
     """Without the frame of ours that called the task."""
     own: TracebackType | None = error.__traceback__
-    frames = own.tb_next if own else None
-    try:
-        return "".join(traceback.format_exception(type(error), error, frames))
-    except BaseException:  # noqa: BLE001 - an exception's own cause or notes may raise
-        return "".join(traceback.format_tb(frames))
+    return traceback_of(error, own.tb_next if own else None)
 
 
 def _bounded(text: str, secrets: set[str], longest: int) -> str:

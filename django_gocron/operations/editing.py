@@ -130,7 +130,7 @@ def _read_changes(schedule: object, task: object, options: Mapping[str, Any]) ->
 
 
 def _defaults(given: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    return get_settings().job_defaults if given is None else given
+    return get_settings().job_defaults if given is None else read_options(given)
 
 
 def _read_task(task: Any) -> str:

@@ -41,7 +41,7 @@ def get_job(job: Job | uuid.UUID | str, *, using: str | None = None) -> Job:
     rows = Job.objects.using(using or database_of(job))
     match job:
         case Job():
-            found = rows.filter(pk=job.pk)
+            found = rows.filter(identifier=job.identifier)
         case uuid.UUID():
             found = rows.filter(identifier=job)
         case _:

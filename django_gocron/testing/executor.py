@@ -39,7 +39,10 @@ class CallingThreadExecutor:
 
     def _run(self, work: Work) -> bool:
         self.clock.sleep(max(0.0, (work.due_at - self.clock.now()).total_seconds()))
-        if not work.begin():
+        may_begin = work.begin()
+        if may_begin is None:  # the lease has run out meanwhile: once it is renewed it is asked again
+            self.submitted.append(work)
+        if not may_begin:
             return False
         run = async_to_sync(call_async_here) if work.task.is_async else call
         work.finish(run(work, self.clock))

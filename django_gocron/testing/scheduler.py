@@ -100,16 +100,22 @@ class HandDrivenScheduler(JobBook):
     def __enter__(self) -> Self:
         """Raises ``NotReadyError`` (``tables_missing``)."""
         check_ready(self.using)
-        self._block.enter_context(replaced_by(self.clock.now))
-        if self._sync:
-            sync_declared(self.using)
-        self._plan_from_now()
-        self._audience.come()
+        with ExitStack() as block:
+            block.enter_context(replaced_by(self.clock.now))
+            self._audience.come()
+            block.callback(self._audience.leave)
+            if self._sync:
+                sync_declared(self.using)
+            self._plan_from_now()
+            self._begin()
+            self._block = block.pop_all()
+        return self
+
+    def _begin(self) -> None:
         lease = self._parts.lease
         lease.register()
         self._beat_at = self.clock.boottime()
         events.publish(events.SchedulerStarted(at=self.now, instance=lease.instance_id, name=lease.name))
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -121,7 +127,6 @@ class HandDrivenScheduler(JobBook):
                 events.publish(fact)
             events.publish(events.SchedulerStopped(at=self.now, name=lease.name, abandoned=0))
             events.publish(events.SchedulerShutdown(at=self.now, name=lease.name))
-            self._audience.leave()
 
     def run_due(self) -> list[Run]:
         """Run what is due now, and what comes to be due by that; answer the runs that have come to their end, missed
@@ -164,7 +169,6 @@ class HandDrivenScheduler(JobBook):
 
     def _run_instant(self) -> bool:
         """Run what is due; answer whether a task has moved the clock."""
-        self._keep_alive()
         self._parts.sweep.step()
         instant = self.now
         for _ in range(MOST_PASSES):
@@ -184,10 +188,11 @@ class HandDrivenScheduler(JobBook):
     def _pass(self) -> int:
         """Claim, start, execute and record; answer how much that was. The second look at what is due is for ticks that
         find no place."""
+        self._keep_alive()
         claimed = self._parts.loop.claim(self.now)
         for _ in range(2):
             self._parts.timer.start_due(self.now)
-        executed = self._executor.run()
+        executed = self._executor.run() or len(self._executor.submitted)
         while self._parts.completions.flush():
             pass
         return claimed + executed
