@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from django_gocron.context import current_run
 from django_gocron.engine.heartbeat import measure
 from django_gocron.engine.leadership import Leadership
-from django_gocron.engine.memory import BEGUN
 from django_gocron.engine.outage import Outage
 from django_gocron.engine.parts import assemble
 from django_gocron.engine.stopping import Stop
@@ -94,11 +93,11 @@ class Life:
 
     @property
     def runs_the_caller(self) -> bool:
-        """Whether the calling code is part of a run that executes here."""
+        """Whether the calling code is part of a run that executes here, or is called by one of its threads."""
         run = current_run()
-        return run is not None and any(
-            entry.run_id == run.run_id for entry in self.parts.memory.entries(*BEGUN)
-        )
+        if run is not None and any(entry.run_id == run.run_id for entry in self.parts.memory.entries()):
+            return True
+        return self.parts.executor.is_caller or any(thread.is_caller for thread in self.threads)
 
     def _make_threads(self) -> list[EngineThread]:
         parts = self.parts

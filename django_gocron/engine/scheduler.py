@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,7 +29,7 @@ from django_gocron.exceptions import NotReadyError, OperationError
 from django_gocron.tables import are_ready
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import timedelta
     from types import TracebackType
 
@@ -120,6 +121,7 @@ class Scheduler:
         self._stop_requested = StopRequest()
         self._stop_asked_at = 0.0
         self._moving = threading.Lock()
+        self._moved_by: int | None = None
         self._state = "new"
         self._report = NOTHING_TO_STOP
         self._life = self._new_life()
@@ -164,7 +166,7 @@ class Scheduler:
         Raises ``NotReadyError`` (``tables_missing``) before ``migrate``, ``OperationError`` (``shut_down``),
         ``DatabaseError`` when the database is away.
         """
-        with self._moving:
+        with self._move():
             if self._state == "running":
                 logger.warning("The scheduler %s runs already; it was started again.", self.name)
                 return
@@ -217,18 +219,16 @@ class Scheduler:
         miss meanwhile is for their misfire policies.
 
         It always ends. Does nothing when it does not run. Raises ``OperationError`` (``stops_itself``) when it is
-        called by a task that runs here, which would wait for itself.
+        called by a task that runs here, or by a listener, a monitor or a signal handler that is called during a stop.
         """
-        self._refuse_own_runs()
-        with self._moving:
+        with self._move():
             return self._stop(timeout)
 
     def shutdown(self, timeout: timedelta | float | None = None) -> StopReport:
         """Stop like ``stop_jobs``, for good. Called again, from another thread too, it waits for the first call, and
         answers the same."""
-        self._refuse_own_runs()
-        self._stop_requested.set()
-        with self._moving:
+        with self._move():
+            self._stop_requested.set()
             report = self._stop(timeout)
             if self._state == "stopped":
                 events.publish(events.SchedulerShutdown(at=self.clock.now(), name=self.name))
@@ -244,10 +244,19 @@ class Scheduler:
             self._state = "stopped"
         return self._report
 
-    def _refuse_own_runs(self) -> None:
-        if self._life.runs_the_caller:
-            message = "A run cannot wait for its own end: call request_stop(), or stop from outside."
+    @contextmanager
+    def _move(self) -> Iterator[None]:
+        """One at a time. Whoever is part of a move, or of what a stop waits for, cannot wait for it."""
+        ident = threading.get_ident()
+        if self._moved_by == ident or self._life.runs_the_caller:
+            message = "A scheduler's own threads cannot wait for its end: call request_stop(), or stop from outside."
             raise OperationError(message, code="stops_itself")
+        with self._moving:
+            self._moved_by = ident
+            try:
+                yield
+            finally:
+                self._moved_by = None
 
     def run_due(self) -> None:
         """Start everything that is due at the moment of the call, and return when it has ended or a stop is

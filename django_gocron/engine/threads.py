@@ -58,6 +58,10 @@ class EngineThread:
     def is_alive(self) -> bool:
         return self._thread.is_alive()
 
+    @property
+    def is_caller(self) -> bool:
+        return self._thread is threading.current_thread()
+
     def has_stalled(self, seconds: float) -> bool:
         """Whether it runs and was not seen at work for so long: neither at a step nor at a unit of work."""
         seen_at = stamped_at(self._thread.ident)
@@ -71,7 +75,7 @@ class EngineThread:
         """Ask the thread to end after its current step, and wait for that up to ``seconds``."""
         self._stopping.set()
         for _ in range(round(seconds / WAKE_PERIOD)):
-            if not self._thread.is_alive() or self._thread is threading.current_thread():
+            if not self._thread.is_alive() or self.is_caller:
                 return
             self._wake()
             self._thread.join(WAKE_PERIOD)

@@ -77,6 +77,10 @@ class Executor(Protocol):
     def call(self, work: Callable[[], None]) -> None:
         """Call what is no run, and raises nothing, apart from the caller's thread; returns at once."""
 
+    @property
+    def is_caller(self) -> bool:
+        """Whether the calling thread is one of its own."""
+
     def stop(self, seconds: float) -> bool:
         """Let the threads end, and wait for that, up to ``seconds``; answer whether they have. Those that execute user
         code end with it."""

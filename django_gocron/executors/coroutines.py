@@ -42,6 +42,10 @@ class EventLoop:
         if self._thread is not None:
             self._thread.join(seconds)
 
+    @property
+    def is_caller(self) -> bool:
+        return self._thread is threading.current_thread()
+
     def is_alive(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 

@@ -49,6 +49,10 @@ class ThreadExecutor:
     def call(self, work: Callable[[], None]) -> None:
         self._calls.put(work)
 
+    @property
+    def is_caller(self) -> bool:
+        return threading.current_thread() in self._threads or self._loop.is_caller
+
     def stop(self, seconds: float) -> bool:
         for _ in self._threads:
             self._queue.put(None)

@@ -29,6 +29,8 @@ class CallingThreadExecutor:
     def call(self, work: Callable[[], None]) -> None:
         work()
 
+    is_caller = False
+
     def stop(self, seconds: float) -> bool:
         return True
 

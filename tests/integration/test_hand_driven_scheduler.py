@@ -131,6 +131,34 @@ def named(function: Any) -> Any:
     return function
 
 
+def test_a_task_that_outlasts_the_lease_loses_no_other_run(scheduler_at_noon):
+    scheduler = scheduler_at_noon
+
+    def take_an_hour() -> None:
+        scheduler.clock.advance(3600)
+
+    scheduler.add(OneTime(NOON + MINUTE), named(take_an_hour), name="a", priority=1)
+    other = scheduler.add(OneTime(NOON + MINUTE), note, name="b")
+    scheduler.advance(minutes=1)
+    scheduler.run_due()
+    assert statuses(other) == ["succeeded"]
+
+
+@pytest.fixture
+def scheduler_at_noon():
+    with on(NOON) as scheduler:
+        yield scheduler
+
+
+def test_a_block_that_cannot_begin_leaves_the_databases_clock_alone(monkeypatch):
+    monkeypatch.setattr("django_gocron.testing.scheduler.replan", lambda *args, **kwargs: 1 / 0)
+    before = len(events._receivers)
+    with pytest.raises(ZeroDivisionError), on(NOON, listeners={}):
+        pass
+    assert database_now(DATABASE) != NOON
+    assert len(events._receivers) == before
+
+
 def test_errors_are_recorded_and_do_not_escape():
     with on(NOON) as scheduler:
         scheduler.add(Every(minutes=1), fail)

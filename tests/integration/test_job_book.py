@@ -227,6 +227,21 @@ def test_one_that_is_not_there_is_an_error(act, key):
     assert caught.value.code == "job_not_found"
 
 
+def test_a_row_is_known_by_its_identifier_and_not_by_its_number():
+    job = make_job("mine", schedule=None)
+    stranger = Job(pk=job.pk, name="of another database", identifier=uuid.uuid4())
+    with pytest.raises(JobNotFoundError):
+        operations.remove(stranger)
+    assert operations.get_job("mine") == job
+
+
+def test_defaults_that_are_passed_are_read():
+    assert operations.add(None, send_report, defaults={"timeout": 5}).timeout == 5 * SECOND
+    fails_with(
+        "unknown_option", "nonsense", lambda: operations.add(None, send_report, defaults={"nonsense": 1})
+    )
+
+
 # --- changing --------------------------------------------------------------------------------------
 
 

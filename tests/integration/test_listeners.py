@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from django_gocron import Every, RunContext, current_run, events, job, registry
+from django_gocron import Every, RunContext, current_run, events, job, operations, registry
 from django_gocron.backends import Backend
 from django_gocron.context import Cause
+from django_gocron.engine.replanning import find_idle, replan
 from django_gocron.engine.scheduler import Scheduler
 from django_gocron.exceptions import ConfigurationError, DeclarationError, LockerError, Retry
 from django_gocron.listeners import Kind
 from django_gocron.lockers.base import Lock
 from django_gocron.models import Job
 from tests.handdriven import (
+    DATABASE,
     REAL_TRANSACTIONS,
     HandDriven,
     make_job,
@@ -326,6 +328,75 @@ def test_a_refused_run_counts_neither_as_the_last_nor_for_the_maximum():
     assert statuses(made) == ["skipped(before_run)"] * 3 + ["succeeded"] * 2
     assert [run.scheduled_for for run in runs_of(made)] == [tick + n * 10 * SECOND for n in range(5)]
     assert state_of(made).run_count == 2
+
+
+def test_a_refused_run_of_a_job_that_was_edited_meanwhile_lets_the_job_go_on():
+    def edit_and_refuse(run: RunContext) -> None:
+        if not statuses(made)[1:]:
+            operations.update(made, schedule=Every(seconds=5))
+            raise ValueError
+
+    def task() -> None: ...
+
+    task = registered_task(task)
+    job(listeners={"before_run_skip_on_error": edit_and_refuse})(task)
+    made = make_job(task=task, schedule=Every(seconds=10), max_runs=1)
+    engine = HandDriven(ahead=timedelta(0))
+    engine.go_to(next_tick(made)).step()
+    assert (state_of(made).run_count, state_of(made).finished_at) == (0, None)
+    replan(DATABASE, find_idle(DATABASE), force=True)
+    engine.go_to(next_tick(made)).step()
+    assert statuses(made) == ["skipped(before_run)", "succeeded"]
+
+
+class Unshowable(ValueError):
+    """Whatever one asks it, it raises."""
+
+    @property
+    def __cause__(self) -> Any:
+        raise RuntimeError
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("kind", ["before_run", "after_run"])
+def test_an_error_that_cannot_be_shown_is_told_all_the_same(kind):
+    def fails(run: RunContext) -> None:
+        raise Unshowable
+
+    def task() -> None: ...
+
+    with Heard(events.ListenerFailed) as heard:
+        made = run_once(task, {kind: fails})
+    assert statuses(made) == ["succeeded"]
+    assert [event.error for event in heard] == ["Unshowable: "]
+
+
+class Awaited:
+    def __init__(self) -> None:
+        self.calls = 0
+
+    async def __call__(self, run: RunContext) -> None:
+        self.calls += 1
+
+
+def test_an_object_whose_call_is_a_coroutine_is_awaited():
+    listener = Awaited()
+
+    def task() -> None: ...
+
+    run_once(task, {"before_run": listener})
+    assert listener.calls == 1
+
+
+def test_a_transaction_that_one_leaves_open_before_the_task_is_not_the_tasks():
+    def leave_open(run: RunContext) -> None:
+        transaction.atomic().__enter__()
+
+    def task() -> None: ...
+
+    assert statuses(run_once(task, {"before_run": leave_open})) == ["succeeded"]
 
 
 def test_after_a_refused_run_an_interval_goes_on_from_its_end():

@@ -10,15 +10,18 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from django.db import OperationalError
 
 from django_gocron import Every, current_run, events
 from django_gocron.clock import SystemClock
+from django_gocron.engine.lease import Lease
 from django_gocron.engine.stopping import StopOutcome, StopReport
 from django_gocron.engine.threads import EngineThread
-from django_gocron.exceptions import OperationError, StopTimedOutError
+from django_gocron.exceptions import ConfigurationError, OperationError, StopTimedOutError
 from django_gocron.executors.threads import ThreadExecutor
 from django_gocron.models import Instance
 from django_gocron.models.now import database_now
+from django_gocron.monitors.base import Monitor
 from django_gocron.scheduler import Scheduler
 from tests.elsewhere import elsewhere
 from tests.handdriven import DATABASE, REAL_TRANSACTIONS, make_job, runs_of, state_of, statuses
@@ -275,3 +278,67 @@ def test_a_clock_of_its_own_is_what_a_scheduler_goes_by():
     assert run.scheduled_for > database_now(DATABASE)
     assert run.started_at is not None
     assert run.scheduled_for <= run.started_at <= event.at
+
+
+# --- from within -----------------------------------------------------------------------------------
+
+
+class Stopper(Monitor):
+    """Tries to shut its scheduler down, whenever it is told something."""
+
+    def __init__(self) -> None:
+        self.scheduler: Scheduler | None = None
+        self.codes: set[str] = set()
+
+    def _stop(self, _event: Any, *_args: Any) -> None:
+        assert self.scheduler is not None
+        try:
+            self.scheduler.shutdown()
+        except OperationError as error:
+            self.codes.add(error.code)
+
+    scheduler_started = scheduler_stopped = run_started = run_finished = _stop
+
+
+def test_a_monitor_cannot_wait_for_the_end_of_its_scheduler():
+    job, monitor = make_job(schedule=None), Stopper()
+    monitor.scheduler = Scheduler(monitors=[monitor])
+    with Heard(events.RunSucceeded) as succeeded, monitor.scheduler:
+        job.run_now()
+        succeeded.wait_for(1)
+    assert monitor.codes == {"stops_itself"}
+    assert statuses(job) == ["succeeded"]
+
+
+def test_a_start_that_fails_leaves_nobody_who_hears():
+    before = len(events._receivers)
+    scheduler = Scheduler(monitors=[Monitor()])
+    with patch.object(Lease, "register", side_effect=OperationalError("away")):
+        for _ in range(2):
+            with pytest.raises(OperationalError):
+                scheduler.start()
+    assert len(events._receivers) == before
+    with scheduler:
+        assert scheduler.parts.lease.is_trusted
+    assert len(events._receivers) == before
+
+
+def test_a_request_to_stop_ends_with_the_stop():
+    job = make_job(schedule=None)
+    with Heard(events.RunSucceeded) as succeeded, Scheduler() as scheduler:
+        scheduler.request_stop()
+        assert scheduler.wait(0)
+        scheduler.stop_jobs()
+        scheduler.start()
+        assert not scheduler.wait(0)
+        job.run_now()
+        succeeded.wait_for(1)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"labels": "slow"}, {"labels": [1]}, {"ahead": "soon"}, {"ahead": -1}], ids=str
+)
+def test_labels_and_the_time_ahead_are_refused_by_name_too(arguments: dict[str, Any]):
+    with pytest.raises(ConfigurationError) as caught:
+        Scheduler(**arguments)
+    assert caught.value.field == next(iter(arguments))
