@@ -64,7 +64,9 @@ class JobBook:
         self, job: Job | uuid.UUID | str, *, schedule: Any = KEEP, task: Any = KEEP, **options: Any
     ) -> Job:
         """Change what is named of a job; see ``operations.update``."""
-        return operations.update(job, schedule=schedule, task=task, using=self.using, **options)
+        return operations.update(
+            job, schedule=schedule, task=task, defaults=self._job_defaults, using=self.using, **options
+        )
 
     def remove(self, job: Job | uuid.UUID | str) -> None:
         """Delete a job; see ``operations.remove``."""

@@ -19,7 +19,7 @@ from django_gocron.merging import default_of
 from django_gocron.models import Job
 from django_gocron.models.alias import database
 from django_gocron.operations.looking import get_job, tagged
-from django_gocron.operations.rows import database_of
+from django_gocron.operations.rows import database_of, lock_state
 from django_gocron.options import JobOptions, read_options, read_schedule
 
 if TYPE_CHECKING:
@@ -70,20 +70,23 @@ def update(
     *,
     schedule: Schedule | str | _Keep | None = KEEP,
     task: Task | _Keep = KEEP,
+    defaults: Mapping[str, Any] | None = None,
     using: str | None = None,
     **options: Any,
 ) -> Job:
-    """Change what is named of a job, and nothing else; an option that is None goes back to its default.
+    """Change what is named of a job, and nothing else; an option that is None goes back to its default: that of
+    ``defaults``, which are those of ``JOB_DEFAULTS`` unless given, or that of jobs.
 
     All or nothing: a job that would not be valid stays as it is. It keeps its identifier and its history, what runs
     goes on, and its next run is planned anew where its timing has changed. Answers the job as it is now. Raises
     ``JobNotFoundError``, and ``JobError`` like ``add``.
     """
     alias = using or database_of(job)
-    changes = _in_a_job(lambda: _read_changes(schedule, task, options))
+    changes = _in_a_job(lambda: _read_changes(schedule, task, options, _defaults(defaults)))
 
     def write() -> Job:
-        row = get_job(job, using=alias)
+        lock_state(alias, get_job(job, using=alias))
+        row = get_job(job, using=alias)  # as it is now: nobody edits it meanwhile
         for name, value in changes.items():
             setattr(row, name, value)
         _save(row, alias, list(changes))
@@ -119,9 +122,12 @@ def _read(schedule: object, task: object, options: Mapping[str, Any]) -> dict[st
     return {**read_options(options), "schedule": read_schedule(schedule), "task": _read_task(task)}
 
 
-def _read_changes(schedule: object, task: object, options: Mapping[str, Any]) -> dict[str, Any]:
+def _read_changes(
+    schedule: object, task: object, options: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
     changes = read_options(options)
-    changes |= {name: default_of(name) for name, value in options.items() if value is None}
+    cleared = [name for name, value in options.items() if value is None]
+    changes |= {name: defaults.get(name, default_of(name)) for name in cleared}
     if schedule is not KEEP:
         changes["schedule"] = read_schedule(schedule)
     if task is not KEEP:
@@ -160,13 +166,25 @@ def _in_a_job(read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def _save(job: Job, using: str, fields: list[str] | None = None) -> None:
     """Raises ``JobError`` before anything is written."""
     try:
-        job.full_clean()
+        job.full_clean(validate_unique=False)  # Django would ask another database than this one
+        _refuse_taken(job, using)
         job.save(using=using, update_fields=fields)
     except ValidationError as error:
         raise _refusal(error) from None
-    except IntegrityError as error:  # somebody else has taken its name or identifier meanwhile
-        message = _("A job named like this already exists.")
-        raise JobError(message, code="unique", field="name") from error
+    except IntegrityError as error:  # somebody else has taken its name meanwhile
+        raise _taken("name") from error
+
+
+def _refuse_taken(job: Job, using: str) -> None:
+    others = Job.objects.using(using).exclude(pk=job.pk)
+    for field in ("name", "identifier"):
+        if others.filter(**{field: getattr(job, field)}).exists():
+            raise _taken(field)
+
+
+def _taken(field: str) -> JobError:
+    message = _("Another job has this %(field)s already.") % {"field": field}
+    return JobError(message, code="unique", field=field)
 
 
 def _refusal(error: ValidationError) -> JobError:

@@ -265,6 +265,18 @@ def test_an_update_can_take_an_option_back_to_its_default():
     fails_with("unknown_option", "timelimit", lambda: operations.update(job, timelimit=None))
 
 
+def test_an_option_goes_back_to_the_default_of_the_scheduler():
+    scheduler = Scheduler(job_defaults={"retries": 3})
+    job = scheduler.add(None, send_report, retries=5)
+    assert scheduler.update(job, retries=None).retries == 3
+
+
+def test_an_update_cannot_take_the_name_of_another():
+    make_job("taken", schedule=None)
+    make_job("mine", schedule=None)
+    fails_with("unique", "name", lambda: operations.update("mine", name="taken"))
+
+
 def test_an_update_to_by_hand_only_ends_the_schedule():
     job = make_job()
     assert operations.update(job, schedule=None).next_run() is None
