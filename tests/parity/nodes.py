@@ -10,10 +10,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def exists(node_id: str) -> bool:
-    """``path::name``, ``path::Class::name``, or ``path::*`` for a file with tests."""
+    """``path::name`` or ``path::Class::name``; of a test with parameters, what stands before the bracket."""
     path, _colons, name = node_id.partition("[")[0].partition("::")
-    names = _names(path)
-    return bool(names) if name == "*" else name in names
+    return name in _names(path)
 
 
 @cache
@@ -26,5 +25,9 @@ def _names(path: str) -> frozenset[str]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found.add(node.name)
         elif isinstance(node, ast.ClassDef):
-            found.update(f"{node.name}::{one.name}" for one in node.body if isinstance(one, ast.FunctionDef))
+            found.update(
+                f"{node.name}::{one.name}"
+                for one in node.body
+                if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+            )
     return frozenset(name for name in found if name.rpartition("::")[2].startswith("test_"))
