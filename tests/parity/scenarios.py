@@ -1,6 +1,7 @@
 """What users of gocron v2 have reported, and what its own tests hold: each with our test.
 
-A line of scenarios.txt is ``source | what must hold | test``; in place of a test it may say ``because ...``.
+A line of scenarios.txt is ``source | what must hold | test``, or several tests with commas between them; in place of
+a test it may say ``because ...``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ class Scenario:
     part: str
     source: str
     says: str
-    test: str
+    tests: tuple[str, ...]
     because: str
 
 
@@ -29,8 +30,8 @@ def _read() -> tuple[Scenario, ...]:
             continue
         source, says, last = (part_of.strip() for part_of in line.split("|"))
         because = last if last.startswith("because ") else ""
-        test = "" if because else f"tests/{last}"
-        scenarios.append(Scenario(part=part, source=source, says=says, test=test, because=because))
+        tests = () if because else tuple(f"tests/{test.strip()}" for test in last.split(","))
+        scenarios.append(Scenario(part=part, source=source, says=says, tests=tests, because=because))
     return tuple(scenarios)
 
 
