@@ -94,14 +94,13 @@ def test_a_start_in_the_past_is_a_phase_of_two_weeks():
         assert job.next_runs(2) == [start + 14 * DAY, start + 28 * DAY]
 
 
-@pytest.mark.only_on("sqlite")  # of the schedule, and a thousand runs
-def test_a_day_of_minutes_does_not_drift(scheduler):
+def test_minutes_do_not_drift_whatever_a_run_takes(scheduler):
     def take_a_while() -> None:
         scheduler.clock.advance(0.7)
 
     job = scheduler.add(Every(minutes=1), named(take_a_while))
-    scheduler.advance(days=1)
-    assert ticks(job) == [number * MINUTE for number in range(1, 24 * 60 + 1)]
+    scheduler.advance(hours=2)
+    assert ticks(job) == [number * MINUTE for number in range(1, 121)]
 
 
 def named(function: Any) -> Any:
